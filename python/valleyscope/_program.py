@@ -3,30 +3,26 @@
 import importlib.metadata
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
-FOLDER = Path(__file__).parent / "bin"
-SUFFIX = ".exe" if sys.platform == "win32" else ""
+WORKER = Path(__file__).parent / "bin" / ("valleyscope-train.exe" if sys.platform == "win32" else "valleyscope-train")
 TORCH = "2.11.0"
 
 
-def path(name="valleyscope"):
-    """The path of a program of this package; ``FileNotFoundError`` where the package was made without it."""
-    program = FOLDER / (name + SUFFIX)
-    if not program.exists():
-        raise FileNotFoundError(f"this package was made without {name}; `cargo xtask wheel` makes one with it")
-    return program
-
-
 def main():
-    """``valleyscope``, which trains with this package's worker where there is no other."""
-    environment = dict(os.environ)
-    worker = Path(sys.argv[0]).with_name("valleyscope-train" + SUFFIX)
+    """``valleyscope``, which trains with this package's worker where no other is named."""
+    from . import _native
+
+    worker = Path(sys.argv[0]).with_name(WORKER.name)
     if worker.exists() and not refusal():
-        environment.setdefault("VALLEYSCOPE_TRAIN", str(worker))
-    _replace(path(), environment)
+        os.environ.setdefault("VALLEYSCOPE_TRAIN", str(worker))
+    os.environ["VALLEYSCOPE_COMMAND"] = sys.argv[0]
+    # Ctrl-C is the program's.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.exit(_native.run_program(["valleyscope", *sys.argv[1:]]))
 
 
 def train():
@@ -35,19 +31,18 @@ def train():
     if reason:
         sys.exit(f"error: {reason}")
     environment = dict(os.environ)
-    libraries = Path(importlib.util.find_spec("torch").origin).parent / "lib"
+    libraries = str(Path(importlib.util.find_spec("torch").origin).parent / "lib")
+    name = {"win32": "PATH", "darwin": "DYLD_LIBRARY_PATH"}.get(sys.platform, "LD_LIBRARY_PATH")
+    environment[name] = os.pathsep.join(filter(None, [libraries, environment.get(name)]))
+    arguments = [str(WORKER), *sys.argv[1:]]
     if sys.platform == "win32":
-        os.add_dll_directory(str(libraries))
-        environment["PATH"] = f"{libraries}{os.pathsep}{environment.get('PATH', '')}"
-    else:
-        name = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_PATH"
-        environment[name] = os.pathsep.join(filter(None, [str(libraries), environment.get(name)]))
-    _replace(path("valleyscope-train"), environment)
+        sys.exit(subprocess.call(arguments, env=environment))
+    os.execve(WORKER, arguments, environment)
 
 
 def refusal():
     """Why the worker of this package cannot run here; ``None`` where it can."""
-    if not (FOLDER / ("valleyscope-train" + SUFFIX)).exists():
+    if not WORKER.exists():
         return "this package was made without the worker; `cargo xtask wheel` makes one with it"
     try:
         version = importlib.metadata.version("torch").partition("+")[0]
@@ -56,11 +51,3 @@ def refusal():
     if version != TORCH:
         return f"the worker runs with torch {TORCH} only, found {version}; `pip install torch=={TORCH}` installs it"
     return None
-
-
-def _replace(program, environment):
-    """Runs a program in place of this one."""
-    arguments = [str(program), *sys.argv[1:]]
-    if sys.platform == "win32":
-        sys.exit(subprocess.call(arguments, env=environment))
-    os.execve(program, arguments, environment)

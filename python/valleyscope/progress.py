@@ -34,8 +34,8 @@ class _Shown:
         if self.unit != unit:
             self.close()
             self.bar, self.unit = tqdm(total=whole, unit=f" {unit}", unit_scale=True, leave=False), unit
-        self.bar.total, self.bar.n = whole, done
-        self.bar.refresh()
+        self.bar.total = whole
+        self.bar.update(done - self.bar.n)
 
     def close(self):
         if self.bar is not None:

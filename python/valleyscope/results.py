@@ -4,13 +4,14 @@ import io
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import zipfile
 from pathlib import Path
 
 import numpy as np
 
-from . import _native, _program
+from . import _native
 from .optimizers import Optimizer, Rule, Stepper
 from .presets import preset as load
 from .progress import progress as shown
@@ -227,7 +228,7 @@ def runs(folder=None):
     last metrics."""
     import pandas
 
-    command = [program(), "runs", "list", "--json"]
+    command = [*program(), "runs", "list", "--json"]
     if folder is not None:
         command += ["--runs", os.fspath(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -237,10 +238,11 @@ def runs(folder=None):
 
 
 def program():
-    """The path of the program ``valleyscope``: that of the variable ``VALLEYSCOPE``, or of this package."""
-    return os.environ.get("VALLEYSCOPE") or str(_program.path())
+    """The command of the program: that of the variable ``VALLEYSCOPE``, or of this package."""
+    named = os.environ.get("VALLEYSCOPE")
+    return [named] if named else [sys.executable, "-m", "valleyscope"]
 
 
 def _open(path):
     """Opens the window in a process of its own."""
-    subprocess.Popen([program(), "app", "--open", os.fspath(path)], start_new_session=True)
+    subprocess.Popen([*program(), "app", "--open", os.fspath(path)], start_new_session=True)

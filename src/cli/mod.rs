@@ -21,9 +21,9 @@ mod train;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::io::Write;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
-use std::process::ExitCode;
 #[cfg(unix)]
 use std::sync::Arc;
 
@@ -125,9 +125,23 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
-pub fn run() -> ExitCode {
+/// The variable with the path of the command, where another program, such as Python, runs this one as a library.
+pub const COMMAND: &str = "VALLEYSCOPE_COMMAND";
+
+/// The default of `RUST_LOG`.
+const LOGGED: &str = "error,valleyscope=warn";
+
+/// Runs the program with its arguments, the first of which is its name; returns the exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    // Log messages may quote a file.
+    let line = |out: &mut env_logger::fmt::Formatter, record: &log::Record<'_>| {
+        writeln!(out, "[{} {}] {}", record.level(), record.target(), visible_lines(&record.args().to_string()))
+    };
+    let log =
+        env_logger::Builder::from_env(env_logger::Env::default().default_filter_or(LOGGED)).format(line).try_init();
+    log.unwrap_or_else(|error| say(format_args!("warning: {error}")));
     outlive_limits();
-    let cli = Cli::try_parse().unwrap_or_else(|refusal| refuse(&refusal));
+    let cli = Cli::try_parse_from(arguments).unwrap_or_else(|refusal| refuse(&refusal));
     let outcome = match cli.command.unwrap_or(Command::App(cli.app)) {
         Command::App(args) => open_window(&args),
         Command::Presets(command) => presets::run(&command),
@@ -145,9 +159,9 @@ pub fn run() -> ExitCode {
         Command::Doctor => doctor::run(),
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         // The reader of the output has closed it, as with `| head`.
-        Err(Failure::Failed(error)) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(Failure::Failed(error)) if is_broken_pipe(&error) => 0,
         Err(Failure::Failed(error)) => report(&error, 1),
         Err(Failure::BadInput(error)) => report(&error, 2),
         Err(Failure::Interrupted) => report(&anyhow::anyhow!("interrupted"), 130),
@@ -182,9 +196,9 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe))
 }
 
-fn report(error: &anyhow::Error, code: u8) -> ExitCode {
+fn report(error: &anyhow::Error, code: u8) -> u8 {
     say(format_args!("error: {}", in_one_line(error)));
-    ExitCode::from(code)
+    code
 }
 
 /// Formats the error with its causes, each of them once, as many errors include their cause.

@@ -76,7 +76,11 @@ fn a_killed_script_is_crashed_with_what_it_has_logged() {
     signal("KILL", script.id());
     script.wait().expect("it ends");
     assert!(matches!(status(&run), Status::Crashed { .. }));
-    expect(&sandbox.run(&["runs", "show", "last"]), 0, &["crashed", "model.layers 12", "train/loss", "optimizer Adam"]);
+    expect(
+        &sandbox.run(&["runs", "show", "last"]),
+        0,
+        &["crashed", "model.layers   12", "train/loss", "optimizer      Adam"],
+    );
     expect(&sandbox.run(&["runs", "watch", "last"]), 1, &["crashed"]);
     expect(&sandbox.run(&["runs", "export", "last", "--out", "points.csv"]), 0, &["rows of"]);
     let points = fs::read_to_string(sandbox.join("points.csv")).expect("it was written");
@@ -117,7 +121,7 @@ fn settings_are_columns_and_filters_and_names_describe_metrics() {
     assert_eq!(list(&["--filter", "best_val/loss > 0.3"]).len(), 1);
     let names: Vec<String> = RunFolder::list(&sandbox.runs()).expect("runs").iter().map(RunFolder::name).collect();
     let diff = sandbox.run(&["runs", "diff", &names[0], &names[1]]);
-    expect(&diff, 0, &["optimizer.lr", "0.25", "Last train/loss", "Best val/loss"]);
+    expect(&diff, 0, &["optimizer.lr", "0.25", "train/loss", "Best val/loss"]);
 
     let mut reader = RunReader::new(only_run(&sandbox).expect("a run"));
     reader.poll().expect("it can be read");

@@ -1,6 +1,5 @@
 """What the tests of the package share."""
 
-import os
 import subprocess
 
 import pytest
@@ -9,12 +8,10 @@ import pytest
 @pytest.fixture(scope="session")
 def program():
     """Runs the program with arguments; returns its standard output."""
-    import valleyscope._program
-
-    path = os.environ.get("VALLEYSCOPE") or str(valleyscope._program.path())
+    from valleyscope.results import program as command
 
     def run(*arguments):
-        done = subprocess.run([path, *map(str, arguments)], capture_output=True, text=True, timeout=600)
+        done = subprocess.run([*command(), *map(str, arguments)], capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -64,12 +64,11 @@ pub fn status(command: &mut Command) -> Result<ExitStatus, Stop> {
 /// The option by which cargo lists the built programs on stdout, as objects of JSON.
 pub const MESSAGES: &str = "--message-format=json-render-diagnostics";
 
-/// Builds the program in a profile; returns its path.
-pub fn build_valleyscope(profile: &str) -> Result<PathBuf, Stop> {
+pub fn build_valleyscope() -> Result<PathBuf, Stop> {
     let what = "building valleyscope";
     say(what);
     let mut command = cargo("build");
-    command.args(["--profile", profile, "--package", "valleyscope", "--bin", "valleyscope", MESSAGES]);
+    command.args(["--release", "--package", "valleyscope", "--bin", "valleyscope", MESSAGES]);
     let output = command.stderr(Stdio::inherit()).output();
     let output = output.map_err(|error| Stop::failed(format!("xtask: cannot start cargo: {error}")))?;
     if !output.status.success() {

@@ -28,9 +28,6 @@ use valleyscope_machine as machine;
 use valleyscope_machine::Display;
 use worker::Audience;
 
-/// The profile of programs that are used.
-const RELEASE: &str = "release";
-
 const USAGE: &str = "\
 Usage: cargo xtask run [--no-worker] [-- ARGUMENTS…]
            set up this machine, then build and start valleyscope; meanwhile the training worker is set up in the
@@ -95,7 +92,7 @@ fn main() -> ExitCode {
         }
         "wheel" => {
             let with_worker = !take(&mut arguments, "--no-worker");
-            wheel::wheel(RELEASE, with_worker).map(drop)
+            wheel::wheel("release", with_worker).map(drop)
         }
         "docs" => docs(),
         "help" | "-h" | "--help" => {
@@ -139,7 +136,7 @@ fn set_up_app() -> Result<(), Stop> {
     }
     setup::provide(needs)?;
     setup::ready();
-    build_valleyscope(RELEASE).map(drop)
+    build_valleyscope().map(drop)
 }
 
 fn set_up_worker_in_background() -> Result<(), Stop> {
@@ -193,7 +190,7 @@ pub fn run(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
         worker::set_up(Audience::here())?;
     }
     let in_background = with_worker && opens_window && without_worker(worker::may_set_up_in_background(false));
-    let program = build_valleyscope(RELEASE)?;
+    let program = build_valleyscope()?;
     if in_background {
         without_worker(worker::set_up_in_background().map(|()| true));
     }

@@ -1,4 +1,4 @@
-//! The command `cargo xtask wheel`: the Python package, with the programs in it.
+//! The command `cargo xtask wheel`: the Python package, with the program and its worker in it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,21 +6,20 @@ use std::{env, fs, io};
 
 use valleyscope_machine as machine;
 
-use super::cargo::{build_valleyscope, forget_package, project, step};
+use super::cargo::{forget_package, project, step};
 use super::worker::Audience;
 use super::{Stop, say, setup, worker};
 
 /// What makes the wheel.
 const MATURIN: &str = "maturin>=1.9,<2";
 
-/// Builds valleyscope, its worker if wanted, and the native module in a profile, and makes a wheel of them; returns its
-/// path.
+/// Builds the native module, which is the program, too, in a profile, and the worker if wanted; makes a wheel of them, and
+/// returns its path.
 pub fn wheel(profile: &str, with_worker: bool) -> Result<PathBuf, Stop> {
     setup::provide(machine::for_building())?;
     let programs = project().join("python/valleyscope/bin");
     let _ = fs::remove_dir_all(&programs);
     fs::create_dir_all(&programs).map_err(|error| failed(&programs, &error))?;
-    add(&build_valleyscope(profile)?, &programs)?;
     if with_worker {
         worker::set_up(Audience::here())?;
         add(&worker::installed()?, &programs)?;

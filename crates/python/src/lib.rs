@@ -9,7 +9,16 @@ mod presets;
 mod simulate;
 mod sweep;
 
+use std::ffi::OsString;
+
 use pyo3::prelude::*;
+
+/// Runs the program `valleyscope`, its window, too, with its arguments, the first of which is its name; returns the exit
+/// code.
+#[pyfunction]
+fn run_program(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| valleyscope::cli::run(arguments))
+}
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -17,6 +26,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<presets::Landscape>()?;
     module.add_class::<simulate::Simulation>()?;
     module.add_class::<sweep::Sweep>()?;
+    module.add_function(wrap_pyfunction!(run_program, module)?)?;
     module.add_function(wrap_pyfunction!(presets::presets, module)?)?;
     module.add_function(wrap_pyfunction!(presets::preset, module)?)?;
     module.add_function(wrap_pyfunction!(presets::with_settings, module)?)?;

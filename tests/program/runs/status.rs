@@ -365,11 +365,11 @@ fn curves_share_a_table() {
         (3, train(f64::INFINITY)),
     ]);
     let expected = "\
-step,time,wall_s,loss,lr,grad_norm,tokens_per_s,test_loss,test_accuracy
-1,2026-03-01T12:00:00.25Z,0.5,NaN,0.1,2,5,,
-2,2026-03-01T12:00:00.5Z,1,1.5,0.1,2,5,,
+step,time,wall_s,loss,tokens_per_s,lr,grad_norm,test_loss,test_accuracy
+1,2026-03-01T12:00:00.25Z,0.5,NaN,5,0.1,2,,
+2,2026-03-01T12:00:00.5Z,1,1.5,5,0.1,2,,
 2,2026-03-01T12:00:00.75Z,1.5,,,,,0.75,0.5
-3,2026-03-01T12:00:01Z,2,inf,0.1,2,5,,
+3,2026-03-01T12:00:01Z,2,inf,5,0.1,2,,
 ";
     assert_eq!(csv(&history), (4, expected.to_owned()));
 }

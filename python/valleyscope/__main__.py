@@ -1,0 +1,5 @@
+"""``python -m valleyscope``: the program."""
+
+from ._program import main
+
+main()
