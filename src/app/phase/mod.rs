@@ -242,7 +242,7 @@ impl PhasePanel {
             let left =
                 SidePanel { name: "sweep controls", edge: Edge::Left, usual: 310.0, range: 220.0..=most, frame: None };
             left.show_collapsible(ui, &mut window.sizes, &mut window.controls, |ui, _| {
-                let fault = self.editor.draft.sweep.check().err();
+                let fault = self.diagrams.check(&self.editor.draft.sweep).err();
                 self.run_bar(ui, fault.as_ref());
                 ui.separator();
                 ScrollArea::vertical()

@@ -2,7 +2,7 @@
 
 use egui::{Button, DragValue, Label, RichText, Ui};
 use valleyscope_engine::landscape::StartPosition;
-use valleyscope_engine::optimizer::{Decay, RatedRule, Schedule};
+use valleyscope_engine::optimizer::{Decay, RatedRule, RuleKind, Schedule};
 use valleyscope_engine::quantity::{LearningRate, ParticleCount};
 use valleyscope_engine::setting::{Key, SettingPath};
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, StartSpec};
@@ -208,7 +208,10 @@ fn simulation(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric)
     if point.dimension.get() > 2 {
         return None;
     }
-    let optimizers = point.optimizers.iter().zip(&spec.optimizers).enumerate().map(|(index, (at_point, optimizer))| {
+    let all = point.optimizers.iter().zip(&spec.optimizers).enumerate();
+    // The code of an external optimizer is not in the diagram.
+    let own = all.filter(|(_, (_, optimizer))| optimizer.rule.kind() != RuleKind::External);
+    let optimizers = own.map(|(index, (at_point, optimizer))| {
         let best = cell.score(index, metric).best;
         let (rate, variant) = (diagram.learning_rate(pixel, index, best), at_point.variant(best));
         OptimizerSpec {
@@ -223,6 +226,10 @@ fn simulation(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric)
             },
         }
     });
+    let optimizers: Vec<OptimizerSpec> = optimizers.collect();
+    if optimizers.is_empty() {
+        return None;
+    }
     let StartPosition { x, y } = spec.start();
     Some(SimulationSpec {
         landscape: point.landscape,
@@ -232,7 +239,7 @@ fn simulation(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric)
         particles: ParticleCount::clamped(PARTICLES),
         start: StartSpec { x, y, spread: spec.start_spread },
         temperature: None,
-        optimizers: optimizers.collect(),
+        optimizers,
     })
 }
 

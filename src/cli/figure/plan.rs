@@ -284,6 +284,7 @@ impl FigureComputer {
     }
 
     fn simulate(&self, trajectories: &mut Trajectories) -> Result<(), Failure> {
+        trajectories.spec().check_computable().map_err(Failure::bad_input)?;
         let mut progress = ProgressLine::new(trajectories.steps(), ProgressUnit::STEPS, false);
         while !trajectories.is_complete() && !self.runner.interrupt.is_raised() {
             trajectories.advance();

@@ -48,6 +48,7 @@ impl SweepRunner {
     /// Runs a job. An interruption ends it early, without an error.
     pub(crate) fn compute(&self, job: SweepJob<'_>, taker: &mut impl Taker) -> Result<Progress, Failure> {
         const TICK: Duration = Duration::from_millis(50);
+        job.spec.check_computable().map_err(Failure::bad_input)?;
         let sweep = Sweep::start(&self.pool, job, || {});
         let mut progress = ProgressLine::new(sweep.progress().all_steps, ProgressUnit::MILLION_STEPS, false);
         let outcome = loop {

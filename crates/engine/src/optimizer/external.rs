@@ -10,6 +10,16 @@ pub type ExternalStep<'a> = &'a mut dyn FnMut(u32, &mut [f64], &[f64]) -> bool;
 /// at their start.
 pub struct External;
 
+impl External {
+    /// Why the steps of an external optimizer cannot be taken from a file.
+    pub fn refusal(name: &str) -> String {
+        format!(
+            "is that of {name}, an optimizer whose code is not in the file; run it where its code is, such as in Python, or \
+             take it out"
+        )
+    }
+}
+
 const GRADIENT: StepPart = StepPart::state("g", "gradient", "gradient of the step");
 
 impl Rule for External {

@@ -256,7 +256,11 @@ impl RuleSpec {
 
     /// Reads a rule. Missing hyperparameters have their defaults in training.
     pub fn deserialize_in_training<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RuleSpec, D::Error> {
-        configured::deserialize(deserializer, RuleSpec::in_training).map(|(rule, ())| rule)
+        let (rule, ()) = configured::deserialize(deserializer, RuleSpec::in_training)?;
+        match rule.kind() {
+            RuleKind::External => Err(de::Error::custom("no training takes the steps of an external optimizer")),
+            _ => Ok(rule),
+        }
     }
 }
 

@@ -4,13 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::landscape::LandscapeSpec;
 use crate::noise::NoiseSpec;
-use crate::optimizer::{RatedRule, RuleKind, RuleSpec, ShownSetting, differing, with_settings};
+use crate::optimizer::{External, RatedRule, Rule, RuleKind, RuleSpec, ShownSetting, differing, with_settings};
 use crate::quantity::{
     LearningRate, Number as _, OutOfRange, ParticleCount, StartCoordinate, StartSpread, Temperature, number_text,
 };
 use crate::setting::{
     LEARNING_RATE, NOISE, PARTICLES, START_SPREAD, START_X, START_Y, SettingPath, SettingValue, TEMPERATURE, unknown,
 };
+use crate::spec_error::{SpecError, broken};
 
 /// A whole simulation: everything needed to repeat it from its first step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,6 +40,18 @@ pub struct SimulationSpec {
 impl SimulationSpec {
     /// The largest number of optimizers.
     pub const MAX_OPTIMIZERS: usize = 16;
+
+    /// Returns the first enabled optimizer whose steps only the caller can take, as a fault.
+    pub fn check_computable(&self) -> Result<(), SpecError> {
+        let is_external = |of: &OptimizerSpec| of.enabled && of.rule.rule.kind() == RuleKind::External;
+        match self.optimizers.iter().position(is_external) {
+            Some(index) => {
+                let name = self.optimizers[index].name.as_deref().unwrap_or(External::INFO.name);
+                broken(format!("optimizers[{index}].rule"), External::refusal(name))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// The start of the particles: Normal(position, spread), independently in each coordinate.

@@ -7,7 +7,9 @@ use super::axis::{Axis, Point, PointOptimizer, Quantity, Tuned, Variant, can_tun
 use super::runs::{Average, Metric, PixelKey};
 use crate::landscape::{LandscapeInfo, LandscapeSpec, StartPosition};
 use crate::noise::{NoiseInfo, NoiseSpec};
-use crate::optimizer::{Need, RuleKind, RuleSpec, Schedule, ShownSetting, differing, differing_by_key, with_settings};
+use crate::optimizer::{
+    External, Need, RuleKind, RuleSpec, Schedule, ShownSetting, differing, differing_by_key, with_settings,
+};
 use crate::quantity::{
     Dimension, LearningRate, Number as _, OutOfRange, PointCount, Replicates, StartSpread, StepCount, number_text,
 };
@@ -374,6 +376,17 @@ impl SweepSpec {
             ("sampling.budget", _, Sampling::Adaptive(adaptive)) => adaptive.budget.enter(value),
             ("sampling.most_replicates", _, Sampling::Adaptive(adaptive)) => adaptive.most_replicates.enter(value),
             _ => Err(unknown(path)),
+        }
+    }
+
+    /// Returns the first fault of the spec, or the first optimizer whose steps only the caller can take.
+    pub fn check_computable(&self) -> Result<(), SpecError> {
+        self.check()?;
+        match self.optimizers.iter().position(|optimizer| optimizer.rule.kind() == RuleKind::External) {
+            Some(index) => {
+                broken(format!("optimizers[{index}].rule"), External::refusal(self.optimizers[index].label()))
+            }
+            None => Ok(()),
         }
     }
 
