@@ -1,0 +1,43 @@
+"""The rules as PyTorch optimizers: a class for each built-in one, and ``rule`` for one as text.
+
+    vs.torch.Focus(model.parameters(), lr=1e-3, gamma=-0.3)
+    vs.torch.rule(text)(model.parameters(), lr=1e-3)
+
+Each class is the code that ``valleyscope optimizers show NAME --as pytorch`` prints: parameter groups, ``state_dict``,
+``torch._foreach_*`` for rules of single numbers. ``inspect.getsource`` shows it.
+"""
+
+import linecache
+
+import torch as _torch
+
+from . import _native
+
+
+def rule(text, name="Typed"):
+    """The class of a rule in the program's language."""
+    return _made(_native.rule_code(text, name), name)
+
+
+def _made(code, name):
+    # With the lines in the cache, tracebacks and `inspect` show them.
+    file = f"<valleyscope rule {name}>"
+    linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
+    names = {"__name__": f"{__name__}.{name}", "torch": _torch}
+    exec(compile(code, file, "exec"), names)
+    made = [of for of in names.values() if isinstance(of, type) and issubclass(of, _torch.optim.Optimizer)]
+    return made[-1]
+
+
+_KEYS = [key for key, _ in _native.rules()]
+
+
+def __getattr__(name):
+    if name not in _KEYS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(_KEYS)} and rule")
+    made = globals()[name] = _made(_native.rule_code(name, None), name)
+    return made
+
+
+def __dir__():
+    return [*_KEYS, "rule"]
