@@ -33,14 +33,15 @@
 
 mod hyperparameter;
 mod legend;
+pub mod notation;
 pub mod program;
 mod spec;
 mod step;
 mod trace;
 
 pub use crate::expression::{
-    Algebra, ArrowRole, AverageWeight, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, PartRole,
-    RatioCorrection, Relation, Scalar, StepArrow, StepPart, Tape, Traced,
+    Algebra, ArrowRole, AverageWeight, AxesFunction, Condition, Fold, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON,
+    NEWTON_SCHULZ_STEPS, PartRole, RatioCorrection, Relation, Scalar, StepArrow, StepPart, Tape, Traced,
 };
 pub(crate) use hyperparameter::{IS_CAUTIOUS, IS_COUPLED, built_in_axis_keys};
 pub use hyperparameter::{MASK, MOST_STATES, Numbers, WEIGHT_DECAY, axis_info, axis_keys};
