@@ -24,35 +24,47 @@ STEPS = 60
 
 CAUTIOUS = {"mask": "Cautious"}
 COUPLED = {"decay": "Coupled"}
-# Golden, rule, its choices, and the names of hyperparameters that the golden names otherwise.
+# Golden, rule, its choices, and the tensors of the golden: all where none are named.
 CASES = [
-    ("adamw", "Adam", {}, {}),
-    ("cautious_adamw", "Adam", CAUTIOUS, {}),
-    ("signum", "Signum", {}, {}),
-    ("focus", "FOCUS", {"decay": "Average"}, {}),
-    ("sgd", "SGD", COUPLED, {}),
-    ("sgd_momentum", "SGD", COUPLED, {"momentum": "beta1"}),
-    ("sgd_nesterov", "SGD", {"form": "Nesterov", **COUPLED}, {"momentum": "beta1"}),
-    ("sgd_momentum_decoupled", "SGD", {}, {"momentum": "beta1"}),
-    ("lion", "Lion", {}, {}),
-    ("cautious_lion", "Lion", CAUTIOUS, {}),
-    ("mars_approx", "MARS", {}, {}),
-    ("mars", "MARS", {"form": "Exact"}, {}),
-    ("sophia", "Sophia", {}, {}),
-    ("muon", "Muon", {}, {"aux_beta1": "beta1", "aux_beta2": "beta2", "aux_eps": "eps"}),
-    ("rmsprop", "RMSProp", COUPLED, {"alpha": "beta2"}),
-    ("rmsprop_centered", "RMSProp", {"form": "Centred"}, {"alpha": "beta2"}),
-    ("nadam", "NAdam", {}, {}),
-    ("ademamix", "AdEMAMix", {}, {}),
-    ("adam_mini", "Adam-mini", {}, {}),
-    ("adabelief", "AdaBelief", {}, {}),
-    ("shampoo", "Shampoo", {"statistics": "Sum", "grafting": "Off"}, {}),
-    ("shampoo_ema", "Shampoo", {"grafting": "Off"}, {}),
-    ("shampoo_ema_graft", "Shampoo", {}, {"frequency": "interval"}),
-    ("soap", "SOAP", {}, {"frequency": "interval"}),
-    ("schedule_free", "Schedule-Free", {}, {}),
+    ("adamw", "Adam", {}),
+    ("cautious_adamw", "Adam", CAUTIOUS),
+    ("signum", "Signum", {}),
+    ("focus", "FOCUS", {"decay": "Average"}),
+    ("sgd", "SGD", COUPLED),
+    ("sgd_momentum", "SGD", COUPLED),
+    ("sgd_nesterov", "SGD", {"form": "Nesterov", **COUPLED}),
+    ("sgd_momentum_decoupled", "SGD", {}),
+    ("lion", "Lion", {}),
+    ("cautious_lion", "Lion", CAUTIOUS),
+    # The references of MARS step vectors by Adam.
+    ("mars_approx", "MARS", {}, ("W", "p2")),
+    ("mars", "MARS", {"form": "Exact"}, ("W", "p2")),
+    ("sophia", "Sophia", {}),
+    ("muon", "Muon", {}),
+    ("rmsprop", "RMSProp", COUPLED),
+    ("rmsprop_centered", "RMSProp", {"form": "Centred"}),
+    ("nadam", "NAdam", {}),
+    ("ademamix", "AdEMAMix", {}),
+    ("adam_mini", "Adam-mini", {}),
+    ("adabelief", "AdaBelief", {}),
+    ("shampoo", "Shampoo", {"statistics": "Sum", "grafting": "Off"}),
+    ("shampoo_ema", "Shampoo", {"grafting": "Off"}),
+    ("shampoo_ema_graft", "Shampoo", {}),
+    ("soap", "SOAP", {}, ("W", "b", "S")),
+    # The plane is a vector, which has eigenvectors in this case only.
+    ("soap", "SOAP", {"precondition_1d": "On"}, ("p2",)),
+    ("schedule_free", "Schedule-Free", {}),
 ]
-# Hyperparameters of references that have fixed values there.
+NAMES = ["-".join([case[0], *sum(case[3:], ())]) for case in CASES]
+# The names of hyperparameters that a golden names otherwise.
+RENAMED = {
+    "SGD": {"momentum": "beta1"},
+    "RMSProp": {"alpha": "beta2"},
+    "Shampoo": {"frequency": "interval"},
+    "SOAP": {"frequency": "interval"},
+    "Muon": {"aux_beta1": "beta1", "aux_beta2": "beta2", "aux_eps": "eps"},
+}
+# Hyperparameters that have a fixed value in the reference of a golden.
 FIXED = {
     "sgd": {"beta1": 0.0},
     "shampoo": {"beta1": 0.0, "interval": 1},
@@ -70,144 +82,177 @@ def in_double_precision():
     torch.set_default_dtype(torch.float32)
 
 
+def text(*arguments):
+    command = [PROGRAM, "optimizers", "show", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
+
+
 @cache
 def printed(rule, settings=()):
     """The class that the program prints for a rule with these choices."""
-    arguments = [part for key, value in settings for part in ("--set", f"{key}={value}")]
-    command = [PROGRAM, "optimizers", "show", rule, "--as", "pytorch", *arguments]
-    text = subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
+    sets = [part for key, value in settings for part in ("--set", f"{key}={value}")]
     names = {}
-    exec(compile(text, f"{rule}.py", "exec"), names)
-    classes = [value for value in names.values() if isinstance(value, type) and value is not names["Optimizer"]]
-    assert len(classes) == 1
-    return classes[0]
+    exec(compile(text(rule, "--as", "pytorch", *sets), f"{rule}.py", "exec"), names)
+    (made,) = [it for it in names.values() if isinstance(it, type) and it is not names["Optimizer"]]
+    return made
 
 
 class Replay:
-    """The run of an optimizer on the recorded gradients of a golden."""
+    """The run of an optimizer on the recorded gradients of a golden, with a parameter group for each tensor."""
 
-    def __init__(self, golden, rule, choices, renamed):
+    def __init__(self, golden, rule, choices, tensors=None):
         path = GOLDENS / f"{golden}.npz"
         if not path.exists():
             pytest.skip(f"{path} is missing")
         self.golden, self.arrays = golden, np.load(path)
+        self.given = {key[2:]: float(self.arrays[key]) for key in self.arrays.files if key.startswith("h_")}
         self.make = printed(rule, tuple(choices.items()))
-        self.names = [key[:-6] for key in self.arrays.files if key.endswith("_theta")]
-        known = self.make.__init__.__code__.co_varnames
-        given = {key[2:]: float(self.arrays[key]) for key in self.arrays.files if key.startswith("h_")}
-        self.given = given
-        values = {renamed.get(key, key): value for key, value in given.items()} | FIXED.get(golden, {})
-        if golden == "muon":
-            values |= {"vector_rate": given["aux_lr"] / given["lr"]}
-            values |= {"vector_decay": given["aux_weight_decay"] / given["weight_decay"]}
-        self.values = {key: value for key, value in values.items() if key in known}
-        if golden in ("mars", "mars_approx"):
-            # The references step vectors by Adam.
-            self.names = [name for name in self.names if name != "b"]
-        self.params = {name: torch.tensor(self.shaped(name, self.row(name, "theta", 0))) for name in self.names}
-        for param in self.params.values():
-            param.requires_grad_()
+        self.values = self.hyperparameters(rule)
+        every = [key.removesuffix("_theta") for key in self.arrays.files if key.endswith("_theta")]
+        self.params = {name: self.tensor(name, "theta", 0).requires_grad_() for name in tensors or every}
         self.optimizer = self.make(self.groups(), **self.values)
 
+    def hyperparameters(self, rule):
+        renamed = RENAMED.get(rule, {})
+        values = {renamed.get(key, key): value for key, value in self.given.items()} | FIXED.get(self.golden, {})
+        if rule == "Muon":
+            values["vector_rate"] = self.given["aux_lr"] / self.given["lr"]
+            values["vector_decay"] = self.given["aux_weight_decay"] / self.given["weight_decay"]
+        known = self.make.__init__.__code__.co_varnames
+        return {key: value for key, value in values.items() if key in known}
+
     def groups(self):
-        """A group for each tensor, with the options that it has."""
-        options = {name: {} for name in self.names}
+        options = {name: {} for name in self.params}
         if self.golden == "adam_mini":
             options["Q"] = {"blocks": int(self.given["heads"])}
             options["b"] = {"weight_decay": 0.0}
             options["U"] = options["p2"] = {"blocks": 1}
-        return [{"params": [self.params[name]], **options[name]} for name in self.names]
+        return [{"params": [param], **options[name]} for name, param in self.params.items()]
 
-    def row(self, name, array, index):
-        return self.arrays[f"{name}_{array}"][index]
-
-    def shaped(self, name, row):
-        # The plane is a matrix of Muon's, and a vector of SOAP's that has eigenvectors only as one.
-        return row.reshape(2, 1) if (self.golden, name) == ("muon", "p2") else row
+    def tensor(self, name, array, index):
+        row = self.arrays[f"{name}_{array}"][index]
+        # The plane is a matrix of Muon's.
+        return torch.tensor(row.reshape(2, 1) if (self.golden, name) == ("muon", "p2") else row)
 
     def step(self, t):
-        if self.golden == "soap" and t == 2:
-            self.take_eigenvectors()
-        gradients = {name: torch.tensor(self.shaped(name, self.row(name, "g", t - 1))) for name in self.names}
         for name, param in self.params.items():
-            param.grad = gradients[name]
+            param.grad = self.tensor(name, "g", t - 1)
         if self.golden == "sophia":
-            index = (t - 1) // int(self.given["interval"]) - 1
-            estimates = {
-                id(self.params[name]): self.given["batch"] * torch.tensor(self.row(name, "hgrad", index)) ** 2
-                for name in self.names
-            }
-            self.optimizer.step(lambda param: estimates[id(param)])
+            self.optimizer.step(lambda param: self.curvature(param, t))
         elif self.golden == "mars":
-            self.optimizer.step(lambda: self.gradients_at_points(t, gradients))
+            self.optimizer.step(lambda: self.gradients_at_parameters(t))
         else:
             self.optimizer.step()
+        if self.golden == "soap" and t == 1 and "W" in self.params:
+            # Some eigenvectors of the first statistic are arbitrary.
+            state = self.optimizer.state[self.params["W"]]
+            state["Q"] = {axis: torch.tensor(self.arrays[f"W_Q{axis}"]) for axis in state["Q"]}
 
-    def gradients_at_points(self, t, gradients):
+    def curvature(self, param, t):
+        (name,) = [name for name, it in self.params.items() if it is param]
+        index = (t - 1) // int(self.given["interval"]) - 1
+        return self.given["batch"] * self.tensor(name, "hgrad", index) ** 2
+
+    def gradients_at_parameters(self, t):
         """Sets the gradients at the present parameters, or at those before the last step."""
         for name, param in self.params.items():
-            before = torch.tensor(self.row(name, "theta", max(t - 2, 0)))
-            is_before = t > 1 and (param - before).abs().max() < TOLERANCE
-            param.grad = torch.tensor(self.row(name, "gprev", t - 1)) if is_before else gradients[name]
-
-    def take_eigenvectors(self):
-        """Takes the recorded eigenvectors, as those of the null space are arbitrary."""
-        for name in ("W", "p2"):
-            state = self.optimizer.state[self.params[name]]
-            state["Q"] = {axis: torch.tensor(self.arrays[f"{name}_Q{axis}"]) for axis in state["Q"]}
+            is_before = t > 1 and relative(param, self.tensor(name, "theta", t - 2)) < TOLERANCE
+            param.grad = self.tensor(name, "gprev" if is_before else "g", t - 1)
 
     def compare(self, t):
         for name, param in self.params.items():
-            golden = torch.tensor(self.shaped(name, self.row(name, "theta", t)))
-            error = ((param - golden).abs().max() / golden.abs().max()).item()
+            error = relative(param, self.tensor(name, "theta", t))
             assert error < TOLERANCE, f"{name} in step {t}: {error:.1e}"
 
 
-def soap_of_vectors(replay):
-    """SOAP's plane is a vector with eigenvectors, unlike its other vectors."""
-    if replay.golden == "soap":
-        replay.names.remove("p2")
-        del replay.params["p2"]
-        replay.optimizer = replay.make(replay.groups(), **replay.values)
+def relative(tensor, golden):
+    return ((tensor - golden).abs().max() / golden.abs().max()).item()
 
 
-def replays(case):
-    replay = Replay(*case)
-    if replay.golden == "soap":
-        plane = Replay("soap", "SOAP", {"precondition_1d": "On"}, case[3])
-        plane.names, plane.params = ["p2"], {"p2": plane.params["p2"]}
-        plane.optimizer = plane.make(plane.groups(), **plane.values)
-        plane.take_eigenvectors = lambda: None
-        replay.names.remove("p2")
-        del replay.params["p2"]
-        replay.optimizer = replay.make(replay.groups(), **replay.values)
-        take = replay.take_eigenvectors
-        replay.take_eigenvectors = lambda: take_of(replay, ["W"])
-        return [replay, plane]
-    return [replay]
-
-
-def take_of(replay, names):
-    for name in names:
-        state = replay.optimizer.state[replay.params[name]]
-        state["Q"] = {axis: torch.tensor(replay.arrays[f"{name}_Q{axis}"]) for axis in state["Q"]}
-
-
-@pytest.mark.parametrize("case", CASES, ids=[case[0] for case in CASES])
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_printed_class_agrees_with_the_reference(case):
-    for replay in replays(case):
-        for t in range(1, STEPS + 1):
-            replay.step(t)
-            replay.compare(t)
+    replay = Replay(*case)
+    for t in range(1, STEPS + 1):
+        replay.step(t)
+        replay.compare(t)
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case[0] for case in CASES])
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_state_dict_continues_the_trajectory(case):
-    for replay in replays(case):
-        for t in range(1, STEPS + 1):
-            if t == STEPS // 2 + 3:
-                state = copy.deepcopy(replay.optimizer.state_dict())
-                replay.optimizer = replay.make(replay.groups(), **replay.values)
-                replay.optimizer.load_state_dict(state)
+    replay = Replay(*case)
+    for t in range(1, STEPS + 1):
+        if t == 33:
+            state = copy.deepcopy(replay.optimizer.state_dict())
+            replay.optimizer = replay.make(replay.groups(), **replay.values)
+            replay.optimizer.load_state_dict(state)
+        replay.step(t)
+    replay.compare(STEPS)
+
+
+def test_schedule_free_evaluates_at_the_average():
+    replay = Replay("schedule_free", "Schedule-Free", {})
+    for t in range(1, STEPS + 1):
+        replay.step(t)
+        replay.optimizer.eval()
+        for name, param in replay.params.items():
+            assert relative(param, replay.tensor(name, "x", t - 1)) < TOLERANCE
+        with pytest.raises(RuntimeError, match="train"):
             replay.step(t)
-        replay.compare(STEPS)
+        replay.optimizer.train()
+        replay.compare(t)
+
+
+@pytest.mark.parametrize("rule", ["Adam", "FOCUS", "Muon", "NAdam", "Schedule-Free", "SOAP"])
+def test_groups_and_late_parameters_step_as_if_they_were_alone(rule):
+    """A parameter steps the same with others in its group, and with another group beside it, as alone."""
+    torch.manual_seed(0)
+    starts, gradients = torch.randn(3, 4, 4), torch.randn(10, 3, 4, 4)
+    # The third parameter has no gradient in the first steps, and the second has other hyperparameters.
+    first_steps, options = [0, 0, 4], [{}, {"lr": 0.1, "weight_decay": 0.3}, {}]
+
+    def run(chosen):
+        params = {index: starts[index].clone().requires_grad_() for index in chosen}
+        own = [params[index] for index in chosen if not options[index]]
+        groups = [{"params": own}] if own else []
+        groups += [{"params": [params[index]], **options[index]} for index in chosen if options[index]]
+        optimizer = printed(rule)(groups, lr=0.01)
+        for t in range(10):
+            for index, param in params.items():
+                param.grad = gradients[t, index].clone() if t >= first_steps[index] else None
+            optimizer.step()
+        return params
+
+    together = run([0, 1, 2])
+    for index, param in together.items():
+        alone = run([index])[index]
+        torch.testing.assert_close(param, alone, rtol=0.0, atol=1e-15)
+
+
+def test_schedulers_and_closures_work():
+    param = torch.ones(3, requires_grad=True)
+    optimizer = printed("FOCUS")([param], lr=0.1)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 0.5**epoch)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (param**2).sum()
+        loss.backward()
+        return loss
+
+    losses = []
+    for _ in range(5):
+        losses.append(optimizer.step(closure).item())
+        scheduler.step()
+    assert losses == sorted(losses, reverse=True)
+
+
+@pytest.mark.parametrize("values", [{"lr": -1.0}, {"beta1": 1.0}, {"beta2": -0.1}, {"weight_decay": float("nan")}])
+def test_values_out_of_range_are_refused(values):
+    with pytest.raises(ValueError, match=next(iter(values))):
+        printed("FOCUS")([torch.ones(1, requires_grad=True)], **values)
+
+
+def test_latex_is_aligned_equations():
+    lines = text("FOCUS", "--as", "latex").splitlines()
+    assert (lines[0], lines[-1]) == (r"\begin{aligned}", r"\end{aligned}")
+    assert all(line.endswith(r"\\") for line in lines[1:-2])

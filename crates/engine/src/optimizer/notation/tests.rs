@@ -40,6 +40,12 @@ fn rule_code_of_focus_in_pytorch() {
 }
 
 #[test]
+fn rule_code_of_focus_is_in_the_book() {
+    let page = include_str!("../../../../../docs/src/model.md");
+    assert!(page.contains(include_str!("goldens/focus.py")), "docs/src/model.md shows another class");
+}
+
+#[test]
 fn rule_code_of_focus_in_latex() {
     let latex = written(&in_training(RuleKind::Focus), Notation::Latex).expect("it is written");
     assert_eq!(latex, include_str!("goldens/focus.tex"));
