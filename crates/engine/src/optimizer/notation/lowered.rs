@@ -279,6 +279,16 @@ pub(super) enum Factor {
     Quotient(NodeId, NodeId),
 }
 
+impl Factor {
+    pub(super) fn operands(self) -> Vec<NodeId> {
+        match self {
+            Factor::One => vec![],
+            Factor::Value(a) => vec![a],
+            Factor::Product(a, b) | Factor::Quotient(a, b) => vec![a, b],
+        }
+    }
+}
+
 /// A term of a sum: a tensor times a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Term {

@@ -4,6 +4,7 @@
 //! different steps for matrices and for other parameters, or at first, a [`Case`] is printed for each.
 
 mod formulas;
+mod lists;
 mod lowered;
 mod python;
 mod pytorch;

@@ -121,7 +121,6 @@ impl Python<'_> {
             Op::OfAxes(AxesFunction::TurnedBack, matrices, a, _) => {
                 Printed::atom(format!("turn({}, {}, back=True)", text(a), text(matrices)))
             }
-            Op::GradientAt(_) => Printed::atom("previous_grads"),
             _ => return None,
         })
     }

@@ -8,6 +8,7 @@ use crate::expression::{
     AxesFunction, Input, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, Node, Op, PartRole,
 };
 use crate::optimizer::{LONGEST_AXIS, RatedRule, RuleKind, RuleSpec, WEIGHT_DECAY};
+use crate::quantity::Beta;
 use crate::setting::{LEARNING_RATE, SettingInfo};
 
 /// The longest line of lists of names.
@@ -202,13 +203,17 @@ impl Class<'_> {
     fn constructor(&self) -> String {
         let mut arguments = vec!["self".to_owned(), "params".to_owned()];
         let mut defaults = vec!["lr=lr".to_owned()];
-        let mut checks = check("lr", "lr >= 0.0", "at least 0");
+        let mut checks = vec![("VALUE >= 0.0".to_owned(), "at least 0".to_owned(), vec!["lr"])];
         arguments.push(format!("lr={:?}", self.rated.learning_rate.get()));
         for (name, of, value) in self.hyperparameters() {
             let value = if of.is_whole() { number(value).text } else { format!("{value:?}") };
             arguments.push(format!("{name}={value}"));
             defaults.push(format!("{name}={name}"));
-            checks += &range_check(name, of);
+            let Some((test, expected)) = range_test(of, self.rated.rule.kind()) else { continue };
+            match checks.iter_mut().find(|(known, ..)| *known == test) {
+                Some((.., names)) => names.push(name),
+                None => checks.push((test, expected, vec![name])),
+            }
         }
         for (name, value, _) in self.options() {
             arguments.push(format!("{name}={value}"));
@@ -219,7 +224,8 @@ impl Class<'_> {
         }
         let signature = wrapped("    def __init__(", &arguments, "):");
         let end = wrapped("        super().__init__(params, dict(", &defaults, "))");
-        format!("{signature}{checks}{end}\n")
+        let checks = checks.iter().map(|(test, expected, names)| check(test, expected, names));
+        format!("{signature}{}{end}\n", checks.collect::<String>())
     }
 
     /// The method that is called in each step.
@@ -319,6 +325,9 @@ impl Class<'_> {
         let mut lines: Vec<String> = Vec::new();
         if !is_of_lists {
             lines.push("grad = p.grad".to_owned());
+            if place.is_some() {
+                lines.push("previous_grad = previous[p] if p in previous else torch.zeros_like(p)".to_owned());
+            }
             if self.facts.has_shapes {
                 lines.push("is_matrix = group[\"matrices\"] and grad.ndim > 1".to_owned());
             }
@@ -377,74 +386,92 @@ impl Class<'_> {
 
     /// The methods of rules that take gradients elsewhere than at θ, or at two points.
     fn modes(&self) -> String {
-        if let Some(place) = self.facts.place {
-            let name = &self.names.states[place];
-            return format!("\n{}", GRADIENTS_BEFORE.replace("PLACE", name));
-        }
-        let Some(toward) = self.facts.toward else { return String::new() };
-        let name = &self.names.states[toward];
-        format!("\n{}", MODES.replace("LEAD", name))
+        let (state, methods) = match (self.facts.place, self.facts.toward) {
+            (Some(place), _) => (place, &["_gradients_before"][..]),
+            (_, Some(toward)) => (toward, &["train", "eval"][..]),
+            _ => return String::new(),
+        };
+        let name = &self.names.states[state];
+        let method = |of: &&str| format!("\n{}", indented(&definition(METHODS, of).replace("STATE", name), 4));
+        methods.iter().map(method).collect()
     }
 
     /// The functions that the step calls.
     fn helpers(&self) -> Vec<String> {
-        let mut helpers = Vec::new();
-        if self.facts.is_orthogonal {
-            let [a, b, c] = NEWTON_SCHULZ.map(|it| format!("{it:?}"));
-            let text = ORTHOGONALIZE.replace("STEPS", &NEWTON_SCHULZ_STEPS.to_string());
-            let text = text.replace("EPSILON", &format!("{NEWTON_SCHULZ_EPSILON:?}"));
-            helpers.push(text.replace("LINEAR", &a).replace("CUBIC", &b).replace("QUINTIC", &c));
-        }
-        if self.facts.has_blocks {
-            helpers.push(BLOCK_MEAN.to_owned());
-        }
-        let has = |function| self.facts.functions.contains(&function);
-        if has(AxesFunction::Outer) {
-            let skips_vectors = self.rated.rule.choice("precondition_1d").is_some_and(|vectors| vectors.key == "Off");
-            let vectors = if skips_vectors { "    if g.ndim < 2:\n        return {}\n" } else { "" };
-            helpers.push(OUTER.replace("VECTORS", vectors).replace("LONGEST", &LONGEST_AXIS.to_string()));
-        }
-        if has(AxesFunction::Turned) {
-            helpers.push(TURN.to_owned());
-        }
-        if has(AxesFunction::Product) {
-            helpers.push(PRODUCT.to_owned());
-        }
-        if has(AxesFunction::InverseRoot) {
-            helpers.push(INVERSE_ROOT.to_owned());
-        }
-        if has(AxesFunction::Eigenvectors) {
-            helpers.push(EIGENVECTORS.to_owned());
-        }
-        if has(AxesFunction::Refreshed) {
-            helpers.push(REFRESH.to_owned());
-        }
-        helpers
+        let facts = self.facts;
+        let has = |function| facts.functions.contains(&function);
+        let names = [
+            (facts.is_orthogonal, "orthogonalize"),
+            (facts.has_blocks, "block_mean"),
+            (has(AxesFunction::Outer), "outer"),
+            (has(AxesFunction::Turned), "turn"),
+            (has(AxesFunction::Product), "precondition"),
+            (has(AxesFunction::InverseRoot), "inverse_root"),
+            (has(AxesFunction::Eigenvectors), "eigenvectors"),
+            (has(AxesFunction::Refreshed), "refresh"),
+        ];
+        let skips_vectors = self.rated.rule.choice("precondition_1d").is_some_and(|vectors| vectors.key == "Off");
+        let [linear, cubic, quintic] = NEWTON_SCHULZ.map(|it| format!("{it:?}"));
+        let constants = [
+            ("LINEAR", linear),
+            ("CUBIC", cubic),
+            ("QUINTIC", quintic),
+            ("EPSILON", format!("{NEWTON_SCHULZ_EPSILON:?}")),
+            ("STEPS", NEWTON_SCHULZ_STEPS.to_string()),
+            ("LONGEST", LONGEST_AXIS.to_string()),
+            ("LEAST_AXES", if skips_vectors { "2" } else { "1" }.to_owned()),
+        ];
+        let text = |name: &str| {
+            constants.iter().fold(definition(FUNCTIONS, name), |text, (word, value)| text.replace(word, value))
+        };
+        names.into_iter().filter(|(is_called, _)| *is_called).map(|(_, name)| text(name)).collect()
     }
 }
 
-/// The check that a hyperparameter is in its range. Rates below 1 have no other bound; bounds that only keep numbers
-/// finite are left out.
-fn range_check(name: &str, of: &SettingInfo) -> String {
-    let Some(range) = of.range() else { return String::new() };
+/// The functions that printed steps call, and the methods besides `step`. Words in capitals stand for what the rule
+/// decides.
+const FUNCTIONS: &str = include_str!("functions.py");
+const METHODS: &str = include_str!("methods.py");
+
+/// Returns the definition of a function in a file.
+fn definition(file: &str, name: &str) -> String {
+    let start = format!("def {name}(");
+    let found = file.split("\n\n\n").find(|block| block.lines().any(|line| line.starts_with(&start)));
+    let block = found.unwrap_or_else(|| unreachable!("{name} is in the file"));
+    format!("{}\n", block.trim_end())
+}
+
+/// The test that a value is in a hyperparameter's range, and the range as text. Of built-in rules, upper bounds are left
+/// out but for decay rates.
+fn range_test(of: &SettingInfo, kind: RuleKind) -> Option<(String, String)> {
+    let range = of.range()?;
     let [low, high] = [range.min, range.max].map(|bound| format!("{bound:?}"));
-    match () {
-        () if of.is_decay_rate() || (range.max > 0.999 && range.max < 1.0) => {
-            check(name, &format!("{low} <= {name} < 1.0"), &format!("in [{}, 1)", number(range.min).text))
+    let [from, to] = [range.min, range.max].map(|bound| number(bound).text);
+    match kind {
+        _ if of.is_decay_rate() || range.max == Beta::RANGE.max => {
+            Some((format!("{low} <= VALUE < 1.0"), format!("in [{from}, 1)")))
         }
-        () if range.max > 1.0 && range.min < 0.0 => String::new(),
-        () if range.max > 1.0 => {
-            check(name, &format!("{name} >= {low}"), &format!("at least {}", number(range.min).text))
+        RuleKind::Typed(_) if of.key != WEIGHT_DECAY => {
+            Some((format!("{low} <= VALUE <= {high}"), format!("in [{from}, {to}]")))
         }
-        () => {
-            let [from, to] = [range.min, range.max].map(|bound| number(bound).text);
-            check(name, &format!("{low} <= {name} <= {high}"), &format!("in [{from}, {to}]"))
-        }
+        _ => (range.min >= 0.0).then(|| (format!("VALUE >= {low}"), format!("at least {from}"))),
     }
 }
 
-fn check(name: &str, test: &str, expected: &str) -> String {
-    format!("        if not {test}:\n            raise ValueError(f\"{name} must be {expected}, found {{{name}}}\")\n")
+/// Writes the check that values are in a range.
+fn check(test: &str, expected: &str, names: &[&str]) -> String {
+    if let [name] = names {
+        let test = test.replace("VALUE", name);
+        return format!(
+            "        if not {test}:\n            raise ValueError(f\"{name} must be {expected}, found {{{name}}}\")\n"
+        );
+    }
+    let values: Vec<String> = names.iter().map(|name| format!("{name}={name}")).collect();
+    let head = wrapped("        for name, value in dict(", &values, ").items():");
+    let test = test.replace("VALUE", "value");
+    format!(
+        "{head}            if not {test}:\n                raise ValueError(f\"{{name}} must be {expected}, found {{value}}\")\n"
+    )
 }
 
 /// Writes a text within a docstring.
@@ -496,105 +523,4 @@ const CLOSURE: &str = "        loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-";
-
-const ORTHOGONALIZE: &str = "\
-def orthogonalize(v):
-    \"\"\"sqrt(max(1, r/c)) v with its singular values brought near 1, by Newton-Schulz steps.\"\"\"
-    x = v.flatten(1)
-    rows, columns = x.shape
-    if rows > columns:
-        x = x.T
-    x = x / (x.norm() + EPSILON)
-    for _ in range(STEPS):
-        k = x @ x.T
-        x = LINEAR * x + (CUBIC * k + QUINTIC * k @ k) @ x
-    if rows > columns:
-        x = x.T
-    return max(1, rows / columns) ** 0.5 * x.reshape(v.shape)
-";
-
-const BLOCK_MEAN: &str = "\
-def block_mean(x, blocks):
-    \"\"\"For each element the mean over its block: by default a row, or an element of a vector.\"\"\"
-    if blocks is None:
-        blocks = x.numel() if x.ndim < 2 else len(x)
-    means = x.reshape(blocks, -1).mean(dim=1, keepdim=True)
-    return means.expand(blocks, x.numel() // blocks).reshape(x.shape)
-";
-
-const OUTER: &str = "\
-def outer(g):
-    \"\"\"The product of g with itself for each axis that is not too long.\"\"\"
-VECTORS    rows = {i: g.movedim(i, 0).reshape(n, -1) for i, n in enumerate(g.shape) if n <= LONGEST}
-    return {i: x @ x.T for i, x in rows.items()}
-";
-
-const TURN: &str = "\
-def turn(x, Q, back=False):
-    \"\"\"The components of x along the columns of Q, for each axis; `back` is the inverse.\"\"\"
-    for i, q in Q.items():
-        x = torch.tensordot(q, x, dims=([1 if back else 0], [i])).movedim(0, i)
-    return x
-";
-
-const PRODUCT: &str = "\
-def precondition(x, P):
-    \"\"\"The product of x with P along each axis.\"\"\"
-    for i, a in P.items():
-        x = torch.tensordot(a, x, dims=([1], [i])).movedim(0, i)
-    return x
-";
-
-const INVERSE_ROOT: &str = "\
-def inverse_root(a, eps, order):
-    \"\"\"(a + eps I) to the power -1/order of a symmetric matrix a.\"\"\"
-    values, vectors = torch.linalg.eigh(a)
-    return vectors * (values.clamp(min=0) + eps) ** (-1 / order) @ vectors.T
-";
-
-const EIGENVECTORS: &str = "\
-def eigenvectors(L):
-    \"\"\"The eigenvectors of each matrix as columns, by falling eigenvalue.\"\"\"
-    return {i: torch.linalg.eigh(a).eigenvectors.flip(1) for i, a in L.items()}
-";
-
-const REFRESH: &str = "\
-def refresh(Q, L, s):
-    \"\"\"A step of orthogonal iteration of Q with L, in place. s follows the order of the columns.\"\"\"
-    for i, a in L.items():
-        order = (Q[i] * (a @ Q[i])).sum(dim=0).argsort(descending=True, stable=True)
-        s.copy_(s.index_select(i, order))
-        Q[i] = torch.linalg.qr(a @ Q[i][:, order]).Q
-";
-
-const GRADIENTS_BEFORE: &str = "    def _gradients_before(self, closure):
-        \"\"\"The gradients at the parameters before the last step; none before the first step.\"\"\"
-        now = {p: p.clone() for group in self.param_groups for p in group[\"params\"] if self.state[p]}
-        if not now:
-            return {}
-        for p in now:
-            p.copy_(self.state[p][\"PLACE\"])
-        with torch.enable_grad():
-            closure()
-        gradients = {p: p.grad.clone() for p in now if p.grad is not None}
-        for p, theta in now.items():
-            p.copy_(theta)
-        return gradients
-";
-
-const MODES: &str = "    @torch.no_grad()
-    def train(self, mode=True):
-        \"\"\"Moves the parameters to where gradients are taken; `eval` moves them to the average.\"\"\"
-        for group in self.param_groups:
-            if group[\"training\"] != mode:
-                part = (1 if mode else -1) * (1 - group[\"beta1\"])
-                for p in group[\"params\"]:
-                    if self.state[p]:
-                        p.add_(self.state[p][\"LEAD\"], alpha=part)
-                group[\"training\"] = mode
-
-    def eval(self):
-        \"\"\"Moves the parameters to the average, for evaluations and checkpoints of the model.\"\"\"
-        self.train(False)
 ";

@@ -99,6 +99,6 @@ fn rule_code_as_text_is_refused_with_a_reason() {
 fn rule_code_of_exchanged_states_copies_them_first() {
     let code = pytorch(&typed("Exchange", "state a, b\nold = a\na = b + g\nb = old\ntheta = theta - eta*a"));
     let position = |line: &str| code.find(line).unwrap_or_else(|| panic!("no {line} in\n{code}"));
-    assert!(position("before = [tensor.clone() for tensor in a]") < position("torch._foreach_copy_(a, update)"));
-    assert!(position("torch._foreach_copy_(b, before)") < position("torch._foreach_copy_(a, update)"));
+    assert!(position("a_before = [tensor.clone() for tensor in a]") < position("torch._foreach_copy_(a, update)"));
+    assert!(code.contains("torch._foreach_copy_(b, a_before)"), "{code}");
 }

@@ -24,14 +24,12 @@ class Focus(Optimizer):
     """
 
     def __init__(self, params, lr=0.001, beta1=0.9, beta2=0.99, gamma=0.2, weight_decay=0.01):
-        if not lr >= 0.0:
-            raise ValueError(f"lr must be at least 0, found {lr}")
-        if not 0.0 <= beta1 < 1.0:
-            raise ValueError(f"beta1 must be in [0, 1), found {beta1}")
-        if not 0.0 <= beta2 < 1.0:
-            raise ValueError(f"beta2 must be in [0, 1), found {beta2}")
-        if not weight_decay >= 0.0:
-            raise ValueError(f"weight_decay must be at least 0, found {weight_decay}")
+        for name, value in dict(lr=lr, weight_decay=weight_decay).items():
+            if not value >= 0.0:
+                raise ValueError(f"{name} must be at least 0, found {value}")
+        for name, value in dict(beta1=beta1, beta2=beta2).items():
+            if not 0.0 <= value < 1.0:
+                raise ValueError(f"{name} must be in [0, 1), found {value}")
         super().__init__(params, dict(lr=lr, beta1=beta1, beta2=beta2, gamma=gamma,
                                       weight_decay=weight_decay))
 

@@ -51,22 +51,13 @@ class Muon(Optimizer):
 
     def __init__(self, params, lr=0.001, momentum=0.95, weight_decay=0.01, beta1=0.9, beta2=0.95,
                  eps=1e-10, vector_rate=0.015, vector_decay=1.0, matrices=True):
-        if not lr >= 0.0:
-            raise ValueError(f"lr must be at least 0, found {lr}")
-        if not 0.0 <= momentum < 1.0:
-            raise ValueError(f"momentum must be in [0, 1), found {momentum}")
-        if not weight_decay >= 0.0:
-            raise ValueError(f"weight_decay must be at least 0, found {weight_decay}")
-        if not 0.0 <= beta1 < 1.0:
-            raise ValueError(f"beta1 must be in [0, 1), found {beta1}")
-        if not 0.0 <= beta2 < 1.0:
-            raise ValueError(f"beta2 must be in [0, 1), found {beta2}")
-        if not 0.0 <= eps <= 1.0:
-            raise ValueError(f"eps must be in [0, 1], found {eps}")
-        if not vector_rate >= 0.0:
-            raise ValueError(f"vector_rate must be at least 0, found {vector_rate}")
-        if not vector_decay >= 0.0:
-            raise ValueError(f"vector_decay must be at least 0, found {vector_decay}")
+        for name, value in dict(lr=lr, weight_decay=weight_decay, eps=eps, vector_rate=vector_rate,
+                                vector_decay=vector_decay).items():
+            if not value >= 0.0:
+                raise ValueError(f"{name} must be at least 0, found {value}")
+        for name, value in dict(momentum=momentum, beta1=beta1, beta2=beta2).items():
+            if not 0.0 <= value < 1.0:
+                raise ValueError(f"{name} must be in [0, 1), found {value}")
         super().__init__(params, dict(lr=lr, momentum=momentum, weight_decay=weight_decay,
                                       beta1=beta1, beta2=beta2, eps=eps, vector_rate=vector_rate,
                                       vector_decay=vector_decay, matrices=matrices))

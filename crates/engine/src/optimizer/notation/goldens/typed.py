@@ -25,14 +25,13 @@ class GatedDecay(Optimizer):
     """
 
     def __init__(self, params, lr=0.001, beta1=0.9, tau=10.0, weight_decay=0.01):
-        if not lr >= 0.0:
-            raise ValueError(f"lr must be at least 0, found {lr}")
+        for name, value in dict(lr=lr, weight_decay=weight_decay).items():
+            if not value >= 0.0:
+                raise ValueError(f"{name} must be at least 0, found {value}")
         if not 0.0 <= beta1 <= 1.0:
             raise ValueError(f"beta1 must be in [0, 1], found {beta1}")
-        if not tau >= 1.0:
-            raise ValueError(f"tau must be at least 1, found {tau}")
-        if not weight_decay >= 0.0:
-            raise ValueError(f"weight_decay must be at least 0, found {weight_decay}")
+        if not 1.0 <= tau <= 1000.0:
+            raise ValueError(f"tau must be in [1, 1000], found {tau}")
         super().__init__(params, dict(lr=lr, beta1=beta1, tau=tau, weight_decay=weight_decay))
 
     @torch.no_grad()
