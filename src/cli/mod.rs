@@ -13,6 +13,7 @@ mod output;
 mod presets;
 mod reference;
 mod regret;
+mod rule_code;
 mod run_args;
 mod runs;
 mod simulate;
@@ -60,7 +61,7 @@ enum Command {
     /// List, print, compare or check presets
     #[command(subcommand)]
     Presets(presets::PresetsCommand),
-    /// List the optimizers, or show the formulas and hyperparameters of one
+    /// List the optimizers, or show the formulas and hyperparameters of one, or its code
     #[command(subcommand)]
     Optimizers(reference::OptimizersCommand),
     /// List the landscapes, or show the loss, the gradient and the parameters of one

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use anyhow::anyhow;
 use clap::Subcommand;
 use valleyscope_engine::landscape::{LandscapeInfo, LandscapeKind};
+use valleyscope_engine::optimizer::notation::Notation;
 use valleyscope_engine::optimizer::{PartRole, RuleInfo, RuleKind};
 use valleyscope_engine::quantity::number_text;
 use valleyscope_experiments::preset::Preset;
@@ -13,24 +14,33 @@ use valleyscope_experiments::view::formula::Formula;
 use valleyscope_experiments::view::rule_summary::{RuleSummary, Variant, defaults, values};
 
 use super::output::{indented, print, table};
-use super::{Failure, preset_in_place_of, rules, simulations, typed_or_all};
+use super::{Failure, one_of, preset_in_place_of, rule_code, rules, simulations, typed_or_all};
 
 #[derive(Subcommand)]
 pub(super) enum OptimizersCommand {
     /// List the optimizers with their hyperparameters and sources
     List,
-    /// Show an optimizer's formulas, source, hyperparameters and their defaults
+    /// Show an optimizer's formulas, source, hyperparameters and their defaults, or the optimizer as code
     Show {
-        /// The name in the list or in presets, or a preset: its typed optimizers, or all where none is typed
-        #[arg(value_name = "NAME|PRESET")]
+        /// The name in the list or in presets, or a preset: its typed optimizers, or all where none is typed; with --as
+        /// one of them by its id, title or index, as in fig1c:0
+        #[arg(value_name = "NAME|PRESET[:ID]")]
         name: OsString,
+        /// Print a rule of the language of typed rules, a Python file with a class of torch.optim.Optimizer, or
+        /// LaTeX's aligned equations
+        #[arg(long = "as", value_name = "NOTATION", value_parser = one_of(&Notation::ALL, Notation::key))]
+        notation: Option<Notation>,
+        /// Set a hyperparameter, such as gamma=-0.3, lr=0.01 or decay=Average; may be repeated
+        #[arg(long, value_name = "KEY=VALUE", value_parser = super::assignment, requires = "notation")]
+        set: Vec<(String, String)>,
     },
 }
 
 pub(super) fn optimizers(command: &OptimizersCommand) -> Result<(), Failure> {
     match command {
         OptimizersCommand::List => print(&list_optimizers()),
-        OptimizersCommand::Show { name } => {
+        OptimizersCommand::Show { name, notation: Some(notation), set } => rule_code::show(name, *notation, set),
+        OptimizersCommand::Show { name, .. } => {
             let kinds = named_rules(name)?.into_iter();
             print(&kinds.map(rule_summary).collect::<Vec<_>>().join("\n\n"))
         }

@@ -207,6 +207,7 @@ impl StepValues<'_> {
             }),
             Op::Orthogonal(a) => self.take(a).of_parts(self.layout, ParameterLayout::matrices, orthogonal),
             Op::Exchanged(_) => unreachable!("a rule that exchanges x and y has a step of its own in training"),
+            Op::OverSteps(..) | Op::Remainder(..) | Op::OfAxes(..) => unreachable!("they are recorded to be printed"),
             Op::ByShape(matrix, other) => self.take(matrix).of_matrices(self.take(other), self.layout),
             Op::Toward(average, target, AverageWeight { weight, weight_minus_one }) => {
                 let [average, target, _, weight_minus_one] =

@@ -15,7 +15,7 @@ use valleyscope_engine::typed_text::TypedError;
 
 use super::form;
 
-pub(crate) use super::typed_kinds::{RuleChoice, gradient, landscape_as_text, rule_as_text};
+pub(crate) use super::typed_kinds::{RuleChoice, copy_entries, gradient, landscape_as_text, rule_as_text};
 
 /// The parts of the language that rules and landscapes share, with their meanings.
 const LANGUAGE: &[(&str, &str)] = &[
@@ -128,7 +128,7 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
         let window = Window::new(title).id(self.id()).collapsible(false).open(&mut is_open);
         // This corner leaves most of the landscape visible.
         let window = window.default_size(size).default_pos(screen.max - size - vec2(16.0, 110.0));
-        let is_changed = window.show(ctx, |ui| self.fields(ui, kind, &mut draft)).and_then(|shown| shown.inner);
+        let is_changed = window.show(ctx, |ui| self.fields(ui, spec, &mut draft)).and_then(|shown| shown.inner);
         draft.is_open = is_open;
         if is_unread || is_changed == Some(true) {
             match K::read(&draft.name, &draft.text) {
@@ -145,7 +145,7 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
     }
 
     /// Shows the fields; returns whether the name was entered or the text changed.
-    fn fields(&self, ui: &mut Ui, kind: K, draft: &mut Draft) -> bool {
+    fn fields(&self, ui: &mut Ui, spec: &K::Spec, draft: &mut Draft) -> bool {
         let (owner, noun) = (self.owner, K::TEXTS.noun);
         let is_named = ui
             .horizontal(|ui| {
@@ -168,7 +168,7 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
             let field = TextEdit::multiline(&mut draft.text).code_editor().layouter(&mut layouter);
             let field = ui.add(field.desired_width(f32::INFINITY).desired_rows(12));
             ui.add_space(6.0);
-            kind.derived(ui);
+            K::derived(spec, ui);
             CollapsingHeader::new("The language").show(ui, language::<K>);
             field.accessible_name(format!("{owner}: text of the {noun}")).changed()
         });
@@ -246,7 +246,8 @@ pub(crate) trait TypedKind: Copy + PartialEq + 'static {
 
     fn help(self) -> Option<String>;
 
-    fn derived(self, ui: &mut Ui);
+    /// Shows what follows from the text, below it.
+    fn derived(spec: &Self::Spec, ui: &mut Ui);
 }
 
 pub(crate) struct KindTexts {

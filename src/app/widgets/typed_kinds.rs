@@ -4,9 +4,11 @@ use std::fmt::Write;
 
 use egui::{Button, CollapsingHeader, ComboBox, Id, Label, RichText, Ui};
 use valleyscope_engine::landscape::{LandscapeFormula, LandscapeInfo, LandscapeKind, LandscapeSpec};
+use valleyscope_engine::optimizer::notation::{Notation, written};
 use valleyscope_engine::optimizer::program::text_of;
-use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule};
+use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec, TypedRule};
 use valleyscope_engine::setting::SettingInfo;
+use valleyscope_engine::simulation::defaults;
 
 use super::text_editor::{KindTexts, Mistake, TextTab, TypedKind, choices, read_as};
 use super::theme;
@@ -75,7 +77,10 @@ impl TypedKind for RuleKind {
         None
     }
 
-    fn derived(self, _ui: &mut Ui) {}
+    fn derived(spec: &RuleSpec, ui: &mut Ui) {
+        let rated = spec.rated(defaults::learning_rate());
+        ui.menu_button("Copy as…", |ui| copy_entries(ui, &rated));
+    }
 }
 
 pub(crate) struct RuleChoice<'a> {
@@ -178,6 +183,21 @@ pub(crate) fn rule_as_text(rule: &RuleSpec) -> Result<RuleSpec, String> {
     Ok(kind.in_spec(rule))
 }
 
+/// Shows the entries of a menu that copies a rule as code.
+pub(crate) fn copy_entries(ui: &mut Ui, rule: &RatedRule) {
+    for notation in Notation::ALL {
+        let (text, reason) = match written(rule, notation) {
+            Ok(text) => (Some(text), String::new()),
+            Err(reason) => (None, reason),
+        };
+        let entry = ui.add_enabled(text.is_some(), Button::new(format!("Copy as {}", notation.title())));
+        if let (true, Some(text)) = (entry.on_disabled_hover_text(reason).clicked(), text) {
+            ui.ctx().copy_text(text);
+            ui.close();
+        }
+    }
+}
+
 const LANDSCAPE_TEXTS: KindTexts = KindTexts {
     noun: "landscape",
     own: "A formula of your own…",
@@ -241,8 +261,8 @@ impl TypedKind for LandscapeKind {
         self.formula().is_none().then(|| format!("{about}\n\nL = {formula}\n\nSource: {source}."))
     }
 
-    fn derived(self, ui: &mut Ui) {
-        CollapsingHeader::new("Gradient").show(ui, |ui| gradient(ui, self));
+    fn derived(spec: &LandscapeSpec, ui: &mut Ui) {
+        CollapsingHeader::new("Gradient").show(ui, |ui| gradient(ui, spec.kind()));
     }
 }
 

@@ -59,6 +59,72 @@ impl Relation {
     }
 }
 
+/// A function of the statistics that a rule keeps for each axis of a parameter, in which the statistics of all axes
+/// are one number of the [record](super::Tape::of_all_steps). On the plane the rules compute them from
+/// [`Algebra::exchanged`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AxesFunction {
+    /// `g gᵗ` of each axis of g.
+    Outer,
+    /// `(A + ε I)^(−1/(2k))` of the statistics A, ε and a tensor of k axes.
+    InverseRoot,
+    /// The product of a tensor with symmetric matrices, along each axis.
+    Product,
+    /// The eigenvectors of the statistics as columns, by falling eigenvalue.
+    Eigenvectors,
+    /// The components of a tensor along columns of matrices: the product with their transposes, along each axis.
+    Turned,
+    /// The product of a tensor with matrices, along each axis: the inverse of [`AxesFunction::Turned`].
+    TurnedBack,
+    /// The eigenvectors Q of statistics A after a step of orthogonal iteration: the orthogonal factor of A Q, with the
+    /// columns of Q by falling `diag(Qᵗ A Q)`.
+    Refreshed,
+    /// A tensor of components along columns that [`AxesFunction::Refreshed`] has put in another order.
+    Reordered,
+}
+
+impl AxesFunction {
+    pub fn name(self) -> &'static str {
+        match self {
+            AxesFunction::Outer => "outer",
+            AxesFunction::InverseRoot => "inverse_root",
+            AxesFunction::Product => "product",
+            AxesFunction::Eigenvectors => "eigenvectors",
+            AxesFunction::Turned => "turned",
+            AxesFunction::TurnedBack => "turned_back",
+            AxesFunction::Refreshed => "refreshed",
+            AxesFunction::Reordered => "reordered",
+        }
+    }
+
+    /// The number of operands.
+    pub fn operands(self) -> usize {
+        match self {
+            AxesFunction::Outer | AxesFunction::Eigenvectors => 1,
+            AxesFunction::Reordered => 3,
+            _ => 2,
+        }
+    }
+}
+
+/// The accumulation of a number over all steps so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fold {
+    Product,
+    Sum,
+    Largest,
+}
+
+impl Fold {
+    pub fn name(self) -> &'static str {
+        match self {
+            Fold::Product => "product",
+            Fold::Sum => "sum",
+            Fold::Largest => "max",
+        }
+    }
+}
+
 /// A number of a kind that update rules are written for: a plain float, a vector of runs, both coordinates of a
 /// point in one vector, or a [`Traced`](super::Traced) number that records what is computed.
 ///
@@ -143,6 +209,13 @@ pub trait Algebra:
     #[inline(always)]
     fn by_shape(matrix: Self, _other: impl FnOnce() -> Self) -> Self {
         matrix
+    }
+
+    /// A function of the statistics of a parameter's axes, where numbers are recorded for parameters of any shape; else
+    /// `None`.
+    #[inline(always)]
+    fn of_axes(_function: AxesFunction, _operands: [Self; 3]) -> Option<Self> {
+        None
     }
 
     /// `self × factor + term`, rounded once.
@@ -300,8 +373,23 @@ pub(crate) fn orthogonal_column<A: Algebra>(column: A, rows: f64) -> A {
 pub trait Scalar: Algebra {
     fn value(self) -> f64;
 
-    /// Creates a number whose value was computed elsewhere, and which formulas show as `formula`.
-    fn computed(self, formula: &'static str, value: f64) -> Self;
+    /// Creates a number whose value was computed elsewhere, and which formulas show as `formula`. A record of all steps
+    /// computes it by `expression` from the learning rate.
+    fn computed(self, formula: &'static str, value: f64, expression: impl FnOnce(Self) -> Self) -> Self;
+
+    /// 1 where this is a multiple of another number, else 0.
+    fn is_multiple_of(self, of: Self) -> Self;
+
+    /// The product, the sum or the largest of this number over all steps so far; only in expressions of
+    /// [`Scalar::computed`].
+    fn over_steps(self, _fold: Fold) -> Self {
+        unreachable!("only a record of all steps needs it")
+    }
+
+    /// Whether a number can be other than 0, and whether it can be 0: both in a record of all steps.
+    fn can_hold_and_fail(self) -> [bool; 2] {
+        [self.value() != 0.0, self.value() == 0.0]
+    }
 }
 
 impl Scalar for f64 {
@@ -309,8 +397,43 @@ impl Scalar for f64 {
         self
     }
 
-    fn computed(self, _formula: &'static str, value: f64) -> f64 {
+    fn computed(self, _formula: &'static str, value: f64, _expression: impl FnOnce(f64) -> f64) -> f64 {
         value
+    }
+
+    #[inline(always)]
+    fn is_multiple_of(self, of: f64) -> f64 {
+        f64::from(self % of == 0.0)
+    }
+}
+
+/// A condition on the step, such as whether it is the first. A record of all steps takes both branches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Condition<A> {
+    /// Whether the branch where it holds is taken.
+    pub may_hold: bool,
+    /// Whether the branch where it does not hold is taken.
+    pub may_fail: bool,
+    number: A,
+}
+
+impl<A: Algebra> Condition<A> {
+    /// Creates a condition that holds where a number is not 0.
+    #[inline(always)]
+    pub(crate) fn new<S: Scalar>(number: S, of: &impl Fn(S) -> A) -> Condition<A> {
+        let [may_hold, may_fail] = number.can_hold_and_fail();
+        // As in `DecayRate::new`.
+        Condition { may_hold, may_fail, number: (*of)(number) }
+    }
+
+    /// Returns `then` where the condition holds, else `otherwise`.
+    #[inline(always)]
+    pub(crate) fn choose(self, then: A, otherwise: A) -> A {
+        match (self.may_hold, self.may_fail) {
+            (true, true) => self.number.choose(then, otherwise),
+            (true, false) => then,
+            _ => otherwise,
+        }
     }
 }
 

@@ -10,8 +10,8 @@ mod record;
 
 pub(crate) use algebra::orthogonal_column;
 pub use algebra::{
-    Algebra, ArrowRole, AverageWeight, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, PartRole,
-    RatioCorrection, Relation, Scalar, StepArrow, StepPart,
+    Algebra, ArrowRole, AverageWeight, AxesFunction, Condition, Fold, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON,
+    NEWTON_SCHULZ_STEPS, PartRole, RatioCorrection, Relation, Scalar, StepArrow, StepPart,
 };
 pub use record::{Recorded, Tape, Traced};
 
@@ -125,7 +125,7 @@ impl Graph {
     }
 
     /// Appends a node, also if the graph has an equal one, so that the nodes are in the order of a computation.
-    fn push(&mut self, node: Node) -> NodeId {
+    pub(crate) fn push(&mut self, node: Node) -> NodeId {
         self.dependences.push(self.dependence_of(node));
         self.finite.push(self.is_finite_node(node));
         self.nodes.push(node);
@@ -252,6 +252,8 @@ pub enum Op<T> {
     Exchanged(T),
     /// The gradient at other parameters.
     GradientAt(T),
+    /// [`Scalar::over_steps`]
+    OverSteps(Fold, T),
     Add(T, T),
     Sub(T, T),
     Mul(T, T),
@@ -264,8 +266,12 @@ pub enum Op<T> {
     /// [`Algebra::minimum`]
     Min(T, T),
     Compare(Relation, T, T),
+    /// The remainder of a division.
+    Remainder(T, T),
     /// [`Algebra::by_shape`]: of matrices, and of others.
     ByShape(T, T),
+    /// [`Algebra::of_axes`]; functions of fewer numbers repeat the first.
+    OfAxes(AxesFunction, T, T, T),
     /// The second operand where the first is not 0, else the third.
     Select(T, T, T),
     /// `a b + c`, rounded once.
@@ -296,6 +302,7 @@ impl<T> Op<T> {
             Op::Orthogonal(a) => Op::Orthogonal(of(a)),
             Op::Exchanged(a) => Op::Exchanged(of(a)),
             Op::GradientAt(a) => Op::GradientAt(of(a)),
+            Op::OverSteps(fold, a) => Op::OverSteps(fold, of(a)),
             Op::Add(a, b) => Op::Add(of(a), of(b)),
             Op::Sub(a, b) => Op::Sub(of(a), of(b)),
             Op::Mul(a, b) => Op::Mul(of(a), of(b)),
@@ -305,6 +312,8 @@ impl<T> Op<T> {
             Op::Max(a, b) => Op::Max(of(a), of(b)),
             Op::Min(a, b) => Op::Min(of(a), of(b)),
             Op::Compare(relation, a, b) => Op::Compare(relation, of(a), of(b)),
+            Op::Remainder(a, b) => Op::Remainder(of(a), of(b)),
+            Op::OfAxes(function, a, b, c) => Op::OfAxes(function, of(a), of(b), of(c)),
             Op::ByShape(a, b) => Op::ByShape(of(a), of(b)),
             Op::Select(a, b, c) => Op::Select(of(a), of(b), of(c)),
             Op::MulAdd(a, b, c) => Op::MulAdd(of(a), of(b), of(c)),
@@ -328,6 +337,7 @@ impl<T> Op<T> {
             Op::Ratio(m, s, RatioCorrection { m_weight, s_weight, epsilon, .. }) => {
                 vec![m, s, m_weight, s_weight, epsilon]
             }
+            Op::OfAxes(function, a, b, c) => [a, b, c].into_iter().take(function.operands()).collect(),
             op => op.operands(),
         }
     }
@@ -379,6 +389,7 @@ impl Opcode {
             Op::BlockMean(()) | Op::Orthogonal(()) | Op::Exchanged(()) | Op::GradientAt(()) | Op::ByShape(..) => {
                 unreachable!("programs have no operations on blocks, matrices and batches")
             }
+            Op::OverSteps(..) | Op::Remainder(..) | Op::OfAxes(..) => unreachable!("they are recorded to be printed"),
             Op::Toward(..) | Op::Ratio(..) => unreachable!("programs have no running averages"),
         }
     }

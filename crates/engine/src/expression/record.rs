@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use super::algebra::{Algebra, AverageWeight, Function, RatioCorrection, Relation, Scalar, StepArrow, StepPart};
+use super::algebra::{
+    Algebra, AverageWeight, AxesFunction, Fold, Function, RatioCorrection, Relation, Scalar, StepArrow, StepPart,
+};
 use super::{Graph, Input, Node, NodeId, Op};
 use crate::lanes::{Lanes, Planar};
 
@@ -12,6 +14,8 @@ use crate::lanes::{Lanes, Planar};
 pub struct Tape {
     /// Whether parameters may have any shape; else they are x and y.
     has_shapes: bool,
+    /// Whether the record is of all steps, with both branches of conditions; else of one.
+    is_of_all_steps: bool,
     record: RefCell<Recorded>,
 }
 
@@ -29,7 +33,7 @@ impl Default for Tape {
     fn default() -> Tape {
         let graph = Graph::new(usize::MAX);
         let record = Recorded { graph, values: Vec::new(), parts: Vec::new(), arrows: Vec::new() };
-        Tape { has_shapes: false, record: RefCell::new(record) }
+        Tape { has_shapes: false, is_of_all_steps: false, record: RefCell::new(record) }
     }
 }
 
@@ -37,6 +41,11 @@ impl Tape {
     /// Creates a tape for parameters of any shape.
     pub fn with_shapes() -> Tape {
         Tape { has_shapes: true, ..Tape::default() }
+    }
+
+    /// Creates a tape for all steps of parameters of any shape. Its values have no meaning.
+    pub fn of_all_steps() -> Tape {
+        Tape { is_of_all_steps: true, ..Tape::with_shapes() }
     }
 
     pub fn input(&self, input: Input, values: [f64; 2]) -> Traced<'_> {
@@ -214,6 +223,12 @@ impl Algebra for Traced<'_> {
         }
     }
 
+    fn of_axes(function: AxesFunction, operands: [Self; 3]) -> Option<Self> {
+        let [a, b, c] = operands;
+        let is_recorded = a.tape().is_some_and(|tape| tape.is_of_all_steps);
+        is_recorded.then(|| Traced::with_values(Op::OfAxes(function, a, b, c), a.values()))
+    }
+
     fn mul_add(self, factor: Self, term: Self) -> Self {
         Traced::of(Op::MulAdd(self, factor, term))
     }
@@ -258,10 +273,27 @@ impl Scalar for Traced<'_> {
         self.values()[0]
     }
 
-    fn computed(self, formula: &'static str, value: f64) -> Self {
+    fn computed(self, formula: &'static str, value: f64, expression: impl FnOnce(Self) -> Self) -> Self {
         match self.tape() {
+            Some(tape) if tape.is_of_all_steps => expression(tape.input(Input::LearningRate, [value; 2])),
             Some(tape) => tape.input(Input::Computed(formula), [value; 2]),
             None => Traced::Constant(value),
+        }
+    }
+
+    fn is_multiple_of(self, of: Self) -> Self {
+        let [value, divisor] = [self.value(), of.value()];
+        Traced::with_values(Op::Remainder(self, of), [value % divisor; 2]).compared(Relation::Equal, Traced::splat(0.0))
+    }
+
+    fn over_steps(self, fold: Fold) -> Self {
+        Traced::with_values(Op::OverSteps(fold, self), self.values())
+    }
+
+    fn can_hold_and_fail(self) -> [bool; 2] {
+        match self.tape() {
+            Some(tape) if tape.is_of_all_steps => [true; 2],
+            _ => [self.value() != 0.0, self.value() == 0.0],
         }
     }
 }

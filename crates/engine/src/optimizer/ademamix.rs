@@ -1,5 +1,4 @@
 use super::*;
-use crate::elementary::{ln_of, power};
 use crate::quantity::Range;
 
 /// AdEMAMix: Adam with a second, slow average of the gradients (Pagliardini, Ablin and Grangier,
@@ -45,6 +44,8 @@ hyperparameters! {
 
 const SLOW: StepPart = StepPart::state("n", "n", "slow average of the gradients, not corrected for its bias");
 const SUM: StepPart = StepPart::quantity("p", "both averages, so that p̂ = m̂ + α n");
+const ALPHA: StepPart = StepPart::coefficient("α(t)");
+const HALF_LIVES: [StepPart; 2] = [StepPart::coefficient("f₁"), StepPart::coefficient("f₃")];
 const BETA3: StepPart = StepPart::coefficient("β₃(t)");
 const DIRECTION: StepArrow = StepArrow::direction("−p̂/√ŝ", "AdEMAMix's direction");
 
@@ -59,10 +60,12 @@ pub struct Coefficients<A> {
 }
 
 /// The decay rate at `part` of the way from one to another, on which half-lives grow in proportion.
-fn between(from: f64, to: f64, part: f64) -> f64 {
+fn between<N: Scalar>(from: N, to: N, part: N) -> N {
+    let (half, one) = (N::splat(0.5), N::splat(1.0));
     // As in the reference, which has β = 0 in mind.
-    let half_life = |beta: f64| ln_of(0.5) / ln_of(beta + 1e-8) - 1.0;
-    power(0.5, 1.0 / ((1.0 - part) * half_life(from) + part * half_life(to) + 1.0))
+    let half_life = |beta: N| half.function(Function::Ln) / (beta + N::splat(1e-8)).function(Function::Ln) - one;
+    let [from, to] = [half_life(from).named(&HALF_LIVES[0]), half_life(to).named(&HALF_LIVES[1])];
+    half.power(one / ((one - part) * from + part * to + one))
 }
 
 impl Rule for AdEmaMix {
@@ -85,10 +88,19 @@ impl Rule for AdEmaMix {
     fn coefficients<N: Scalar, A: Algebra>(step: &StepSettings<N, Hyper<N>>, of: impl Fn(N) -> A) -> Coefficients<A> {
         let StepSettings { hyper: h, t, power, .. } = step;
         let one = N::splat(1.0);
-        let alpha = if t.value() < h.alpha_warmup.value() { h.alpha * *t / h.alpha_warmup } else { h.alpha };
-        let beta3 = if t.value() < h.beta3_warmup.value() {
+        let alpha_grows = Condition::new((*t).compared(Relation::Less, h.alpha_warmup), &|number| number);
+        let alpha = if alpha_grows.may_hold {
+            alpha_grows.choose(h.alpha * *t / h.alpha_warmup, h.alpha).named(&ALPHA)
+        } else {
+            h.alpha
+        };
+        let beta3_grows = Condition::new((*t).compared(Relation::Less, h.beta3_warmup), &|number| number);
+        let beta3 = if beta3_grows.may_hold {
             let now = between(h.beta1.value(), h.beta3.value(), t.value() / h.beta3_warmup.value());
-            h.beta3.computed("β₁ to β₃ by half-lives until T_β", now).named(&BETA3)
+            let growing = h.beta3.computed("β₁ to β₃ by half-lives until T_β", now, |_| {
+                between(h.beta1, h.beta3, *t / h.beta3_warmup)
+            });
+            beta3_grows.choose(growing, h.beta3).named(&BETA3)
         } else {
             h.beta3
         };

@@ -66,7 +66,7 @@ pub struct Coefficients<A> {
     beta2: DecayRate<A>,
     ratio: RatioCorrection<A>,
     is_exact: bool,
-    is_first: bool,
+    is_first: Condition<A>,
 }
 
 impl Rule for Mars {
@@ -96,7 +96,7 @@ impl Rule for Mars {
             ratio: RatioCorrection::new([power.beta1, power.beta2], h.eps, &of),
             is_exact: h.form.value() == IS_EXACT,
             // Also of an optimizer that starts afresh in a run that goes on.
-            is_first: power.beta1.value() == h.beta1.value(),
+            is_first: Condition::new(power.beta1.compared(Relation::Equal, h.beta1), &of),
         }
     }
 
@@ -108,7 +108,7 @@ impl Rule for Mars {
     ) -> ([A; 4], Moved<A>) {
         let RuleInput { theta, gradient, batch, .. } = seen;
         // Before the first step there is no other place; its gradient counts as 0, like g′.
-        let compared = if c.is_exact && !c.is_first { batch.gradient_at(place) } else { previous };
+        let compared = if c.is_exact && c.is_first.may_fail { batch.gradient_at(place) } else { previous };
         let corrected = gradient.add_product(c.correction, gradient - compared).named(&C);
         let clipped = (corrected / corrected.norm().larger(A::splat(1.0))).named(&CLIPPED);
         let m = c.beta1.average(m, clipped).named(&M);

@@ -34,14 +34,15 @@
 mod external;
 mod hyperparameter;
 mod legend;
+pub mod notation;
 pub mod program;
 mod spec;
 mod step;
 mod trace;
 
 pub use crate::expression::{
-    Algebra, ArrowRole, AverageWeight, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, PartRole,
-    RatioCorrection, Relation, Scalar, StepArrow, StepPart, Tape, Traced,
+    Algebra, ArrowRole, AverageWeight, AxesFunction, Condition, Fold, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON,
+    NEWTON_SCHULZ_STEPS, PartRole, RatioCorrection, Relation, Scalar, StepArrow, StepPart, Tape, Traced,
 };
 pub use external::{External, ExternalStep};
 pub(crate) use hyperparameter::{IS_CAUTIOUS, IS_COUPLED, built_in_axis_keys};

@@ -95,7 +95,7 @@ impl Rule for Muon {
         let RuleInput { rates, theta, gradient, .. } = seen;
         let kept = c.momentum.average(m, gradient);
         let m = A::by_shape(kept, || c.beta1.average(m, gradient)).named(&StepPart::MOMENTUM);
-        let s = A::by_shape(s, || c.beta2.average_of_squares(s, gradient));
+        let s = A::by_shape(s, || c.beta2.average_of_squares(s, gradient).named(&S));
         let orthogonal = c.momentum.average(m, gradient).named(&V).orthogonal();
         let direction = A::by_shape(orthogonal, || c.vector_rate * m.bias_corrected_ratio(s, &c.ratio)).named(&D);
         let decayed = A::by_shape(theta, || c.vector_decay * theta);

@@ -88,9 +88,12 @@ impl Rule for NAdam {
         let missing = share_missing(h.momentum_decay.value(), t.value());
         let missing_next = missing * share_missing(h.momentum_decay.value(), 1.0);
         let [now, next] = [mu(h.beta1.value(), missing), mu(h.beta1.value(), missing_next)];
-        let mu = h.beta1.computed("β₁ (1 − ½ · 0.96^(ψt))", now).named(&MU);
-        let next = h.beta1.computed("β₁ (1 − ½ · 0.96^(ψ(t + 1)))", next).named(&NEXT_MU);
-        let product = power.beta1.computed("μ₁ μ₂ … μₜ", power.beta1.value()).named(&PRODUCT);
+        let at = |t: S| h.beta1 * (one - S::splat(0.5) * S::splat(0.96).power(h.momentum_decay * t));
+        let mu = h.beta1.computed("β₁ (1 − ½ · 0.96^(ψt))", now, |_| at(*t)).named(&MU);
+        let next = h.beta1.computed("β₁ (1 − ½ · 0.96^(ψ(t + 1)))", next, |_| at(*t + one)).named(&NEXT_MU);
+        let product =
+            power.beta1.computed("μ₁ μ₂ … μₜ", power.beta1.value(), |_| mu.over_steps(Fold::Product));
+        let product = product.named(&PRODUCT);
         Coefficients {
             beta1: DecayRate::new(h.beta1, &of),
             beta2: DecayRate::new(h.beta2, &of),

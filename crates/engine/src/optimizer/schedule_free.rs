@@ -53,6 +53,8 @@ const Y: StepPart = StepPart::quantity("y", "parameters at which the gradient is
 const D: StepPart = StepPart::quantity("d", "direction of z's step");
 const E: StepPart = StepPart::quantity("e", "how far z, moved, is from θ");
 const C: StepPart = StepPart::coefficient("c");
+const RATE: StepPart = StepPart::coefficient("ηₜ");
+const WEIGHT: StepPart = StepPart::coefficient("w");
 const DIRECTION: StepArrow = StepArrow::direction("−g/√ŝ", "Schedule-Free's direction");
 
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +64,7 @@ pub struct Coefficients<A> {
     ratio: RatioCorrection<A>,
     /// t / T_w, while η grows.
     warm_up: A,
-    is_warming_up: bool,
+    is_warming_up: Condition<A>,
     /// c
     share: A,
     one_minus_share: A,
@@ -104,14 +106,21 @@ impl Rule for ScheduleFree {
     fn coefficients<N: Scalar, A: Algebra>(step: &StepSettings<N, Hyper<N>>, of: impl Fn(N) -> A) -> Coefficients<A> {
         let StepSettings { hyper: h, t, power, share, .. } = step;
         let one = N::splat(1.0);
-        let is_warming_up = t.value() < h.warmup.value();
-        let share = h.weight_lr_power.computed("w / Σw, w = tʳ (max η)ᵖ", *share).named(&C);
+        let is_warming_up = (*t).compared(Relation::Less, h.warmup);
+        let warm_up = Condition::new(is_warming_up, &|number| number).choose(*t / h.warmup, one);
+        let share = h.weight_lr_power.computed("w / Σw, w = tʳ (max η)ᵖ", *share, |learning_rate| {
+            let largest = (learning_rate * warm_up).named(&RATE).over_steps(Fold::Largest);
+            let weight = ((*t).power(h.r) * largest.power(h.weight_lr_power)).named(&WEIGHT);
+            let sum = weight.over_steps(Fold::Sum);
+            sum.choose(weight / sum, N::splat(0.0))
+        });
+        let share = share.named(&C);
         Coefficients {
             one_minus_beta1: of(one - h.beta1),
             beta2: DecayRate::new(h.beta2, &of),
             ratio: RatioCorrection::new([N::splat(0.0), power.beta2], h.eps, &of),
-            warm_up: of(if is_warming_up { *t / h.warmup } else { one }),
-            is_warming_up,
+            warm_up: of(warm_up),
+            is_warming_up: Condition::new(is_warming_up, &of),
             share: of(share),
             one_minus_share: of(one - share),
         }
@@ -124,8 +133,8 @@ impl Rule for ScheduleFree {
         [lead, s]: [A; 2],
     ) -> ([A; 2], Moved<A>) {
         let RuleInput { mut rates, theta, gradient, .. } = seen;
-        if c.is_warming_up {
-            rates.learning_rate = rates.learning_rate * c.warm_up;
+        if c.is_warming_up.may_hold {
+            rates.learning_rate = (rates.learning_rate * c.warm_up).named(&RATE);
         }
         let y = theta.add_product(c.one_minus_beta1, lead).named(&Y);
         let s = c.beta2.average_of_squares(s, gradient).named(&StepPart::SQUARES);

@@ -69,12 +69,11 @@ impl Rule for Sgd {
     fn coefficients<N: Scalar, A: Algebra>(step: &StepSettings<N, Hyper<N>>, of: impl Fn(N) -> A) -> Coefficients<A> {
         let StepSettings { hyper: h, t, .. } = step;
         let (one, two) = (N::splat(1.0), N::splat(2.0));
-        // Whether this is the first step, as a number.
-        let is_first = N::splat(0.0).larger(two - *t);
+        let is_first = Condition::new((*t).compared(Relation::Less, two), &|number| number);
         let is_dampened = h.dampening.value() != 0.0;
         Coefficients {
             beta1: of(h.beta1),
-            share: if is_dampened { of((one - h.dampening * (one - is_first)).named(&C)) } else { of(one) },
+            share: if is_dampened { of(is_first.choose(one, one - h.dampening).named(&C)) } else { of(one) },
             is_dampened,
             is_nesterov: h.form.value() == IS_NESTEROV,
             is_coupled: h.decay.value() == IS_COUPLED,

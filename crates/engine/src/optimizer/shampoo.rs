@@ -124,9 +124,9 @@ pub struct Coefficients<A> {
     is_sum: bool,
     is_grafted: bool,
     /// Whether the root is computed in this step.
-    is_refreshed: bool,
+    is_refreshed: Condition<A>,
     /// Whether no root was computed yet.
-    is_early: bool,
+    is_early: Condition<A>,
 }
 
 impl Rule for Shampoo {
@@ -159,8 +159,8 @@ impl Rule for Shampoo {
             ratio: RatioCorrection::new([power.beta1, power.graft_beta2], h.graft_eps, &of),
             is_sum: h.statistics.value() == IS_SUM,
             is_grafted: h.grafting.value() == IS_GRAFTED,
-            is_refreshed: t.value() % h.interval.value() == 0.0,
-            is_early: t.value() < h.interval.value(),
+            is_refreshed: Condition::new(t.is_multiple_of(h.interval), &of),
+            is_early: Condition::new((*t).compared(Relation::Less, h.interval), &of),
         }
     }
 
@@ -173,16 +173,16 @@ impl Rule for Shampoo {
         let gradient = seen.gradient;
         let m = c.beta1.average(m, gradient).named(&StepPart::MOMENTUM);
         let statistic = c.statistic([diagonal, mixed], gradient);
-        let [root, mixed_root] = match (c.is_refreshed, c.is_early) {
-            (true, _) => c.root(statistic),
-            (false, true) => [A::splat(1.0), A::splat(0.0)],
-            (false, false) => [root, mixed_root],
-        };
-        let u = (root.mul_add(m, mixed_root * m.exchanged()) / c.m_weight).named(&U);
+        let before = if c.is_early.may_fail { [root, mixed_root] } else { [A::splat(1.0), A::splat(0.0)] };
+        let refreshed = if c.is_refreshed.may_hold { c.root(statistic) } else { before };
+        let root = c.is_refreshed.choose(refreshed[0], before[0]);
+        let mixed_root = c.is_refreshed.choose(refreshed[1], before[1]);
+        let u = (preconditioned([root, mixed_root], m) / c.m_weight).named(&U);
         let s = c.graft_beta2.average_of_squares(s, gradient).named(&S);
         let direction = if c.is_grafted {
             let v = m.bias_corrected_ratio(s, &c.ratio).named(&V);
-            if c.is_early { v } else { u * (v.norm() / (u.norm() + A::splat(NO_LENGTH))) }.named(&D)
+            let grafted = if c.is_early.may_fail { u * (v.norm() / (u.norm() + A::splat(NO_LENGTH))) } else { v };
+            c.is_early.choose(v, grafted).named(&D)
         } else {
             u
         };
@@ -192,11 +192,29 @@ impl Rule for Shampoo {
     }
 }
 
+/// The diagonal of g gᵗ and the number beside it.
+#[inline(always)]
+pub(super) fn outer<A: Algebra>(gradient: A) -> [A; 2] {
+    match A::of_axes(AxesFunction::Outer, [gradient; 3]) {
+        Some(all) => [all, A::splat(0.0)],
+        None => [gradient * gradient, gradient * gradient.exchanged()],
+    }
+}
+
+/// The product of a symmetric matrix and a vector.
+#[inline(always)]
+fn preconditioned<A: Algebra>([diagonal, mixed]: [A; 2], vector: A) -> A {
+    match A::of_axes(AxesFunction::Product, [diagonal, vector, vector]) {
+        Some(product) => product,
+        None => diagonal.mul_add(vector, mixed * vector.exchanged()),
+    }
+}
+
 impl<A: Algebra> Coefficients<A> {
     /// The diagonal of the statistic and the number beside it, with another gradient.
     #[inline(always)]
     fn statistic(&self, [diagonal, mixed]: [A; 2], gradient: A) -> [A; 2] {
-        let (square, product) = (gradient * gradient, gradient * gradient.exchanged());
+        let [square, product] = outer(gradient);
         let [diagonal, mixed] = if self.is_sum {
             [diagonal + square, mixed + product]
         } else {
@@ -213,6 +231,9 @@ impl<A: Algebra> Coefficients<A> {
         } else {
             [diagonal / self.statistic_weight, (mixed / self.statistic_weight).named(&A_MIXED)]
         };
+        if let Some(root) = A::of_axes(AxesFunction::InverseRoot, [diagonal, self.epsilon, diagonal]) {
+            return [root.named(&P), A::splat(0.0)];
+        }
         let a = (diagonal + self.epsilon).named(&A);
         let other = a.exchanged();
         let trace = (a + other).named(&T);

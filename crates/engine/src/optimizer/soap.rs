@@ -1,3 +1,4 @@
+use super::shampoo::outer;
 use super::*;
 use crate::quantity::{Beta, Range};
 use crate::setting::Spacing;
@@ -99,9 +100,9 @@ pub struct Coefficients<A> {
     bias: A,
     /// The coefficients of the ratio of the two averages, whose bias is not corrected.
     ratio: RatioCorrection<A>,
-    is_first: bool,
+    is_first: Condition<A>,
     /// Whether the eigenvectors are computed again in this step.
-    is_refreshed: bool,
+    is_refreshed: Condition<A>,
 }
 
 impl Rule for Soap {
@@ -130,16 +131,20 @@ impl Rule for Soap {
     fn coefficients<N: Scalar, A: Algebra>(step: &StepSettings<N, Hyper<N>>, of: impl Fn(N) -> A) -> Coefficients<A> {
         let StepSettings { hyper: h, t, power, .. } = step;
         let bias = (1.0 - power.beta2.value()).sqrt() / (1.0 - power.beta1.value());
-        let n = t.value() - 1.0;
+        let one = N::splat(1.0);
+        let n = *t - one;
+        let bias = power.beta1.computed("√(1 − β₂ⁿ) / (1 − β₁ⁿ),  n = t − 1", bias, |_| {
+            (one - h.beta2.power(n)).sqrt() / (one - h.beta1.power(n))
+        });
         let statistic_beta = if h.shampoo_beta.value() < 0.0 { h.beta2 } else { h.shampoo_beta };
         Coefficients {
             beta1: DecayRate::new(h.beta1, &of),
             beta2: DecayRate::new(h.beta2, &of),
             statistic_beta: DecayRate::new(statistic_beta, &of),
-            bias: of(power.beta1.computed("√(1 − β₂ⁿ) / (1 − β₁ⁿ),  n = t − 1", bias).named(&BIAS)),
+            bias: of(bias.named(&BIAS)),
             ratio: RatioCorrection::new([N::splat(0.0); 2], h.eps, &of),
-            is_first: n == 0.0,
-            is_refreshed: n % h.interval.value() == 0.0,
+            is_first: Condition::new((*t).compared(Relation::Equal, one), &of),
+            is_refreshed: Condition::new(n.is_multiple_of(h.interval), &of),
         }
     }
 
@@ -150,10 +155,15 @@ impl Rule for Soap {
         [m, along, across, diagonal, mixed, axis]: [A; 6],
     ) -> ([A; 6], Moved<A>) {
         let RuleInput { rates, theta, gradient, .. } = seen;
-        if c.is_first {
+        let before = [m, along, across];
+        let (mut first_statistic, mut first_axis) = (None, axis);
+        if c.is_first.may_hold {
             let [diagonal, mixed] = c.statistic([diagonal, mixed], gradient);
-            let axis = unit(gradient, A::splat(0.5).sqrt()).named(&AXIS);
-            return ([m, along, across, diagonal, mixed, axis], Moved { theta, direction: A::splat(0.0) });
+            first_axis = first_eigenvector(diagonal, gradient).named(&AXIS);
+            if !c.is_first.may_fail {
+                return ([m, along, across, diagonal, mixed, first_axis], Moved { theta, direction: A::splat(0.0) });
+            }
+            first_statistic = Some([diagonal, mixed]);
         }
         let m = c.beta1.average(m, gradient).named(&StepPart::MOMENTUM);
         let [gradient_along, gradient_across] = turned(axis, gradient, [&G_ALONG, &G_ACROSS]);
@@ -162,15 +172,27 @@ impl Rule for Soap {
         let [m_along, m_across] = turned(axis, m, [&M_ALONG, &M_ACROSS]);
         let step_along = m_along.bias_corrected_ratio(along, &c.ratio).named(&N_ALONG);
         let step_across = m_across.bias_corrected_ratio(across, &c.ratio).named(&N_ACROSS);
-        let direction = (c.bias * (axis * step_along - axis.exchanged() * step_across)).named(&D);
+        let direction = (c.bias * turned_back(axis, [step_along, step_across])).named(&D);
         let direction = rates.masked(direction, gradient);
         let moved = theta.add_product(-rates.learning_rate, direction);
-        let statistic = c.statistic([diagonal, mixed], gradient);
-        let axis = if c.is_refreshed { refreshed(statistic, axis) } else { axis };
+        let statistic = match first_statistic {
+            Some(statistic) => statistic,
+            None => c.statistic([diagonal, mixed], gradient),
+        };
+        let (refreshed_axis, reordered) =
+            if c.is_refreshed.may_hold { refreshed(statistic, axis, along) } else { (axis, along) };
+        let axis = c.is_refreshed.choose(refreshed_axis, axis);
+        let along = c.is_refreshed.choose(reordered, along);
         A::draw(&StepArrow::MOMENTUM, || m);
         A::draw(&DIRECTION, || direction);
         let [diagonal, mixed] = statistic;
-        let theta = rates.decayed_step(theta, direction, moved);
+        let [m, along, across] = [
+            c.is_first.choose(before[0], m),
+            c.is_first.choose(before[1], along),
+            c.is_first.choose(before[2], across),
+        ];
+        let axis = c.is_first.choose(first_axis, axis);
+        let theta = c.is_first.choose(theta, rates.decayed_step(theta, direction, moved));
         ([m, along, across, diagonal, mixed, axis], Moved { theta, direction })
     }
 }
@@ -179,9 +201,18 @@ impl<A: Algebra> Coefficients<A> {
     /// The diagonal of L and the number beside it, with another gradient.
     #[inline(always)]
     fn statistic(&self, [diagonal, mixed]: [A; 2], gradient: A) -> [A; 2] {
-        let (square, product) = (gradient * gradient, gradient * gradient.exchanged());
+        let [square, product] = outer(gradient);
         let beta = self.statistic_beta;
         [beta.average(diagonal, square).named(&L), beta.average(mixed, product).named(&L_MIXED)]
+    }
+}
+
+/// The eigenvector of the statistic of the first gradient.
+#[inline(always)]
+fn first_eigenvector<A: Algebra>(statistic: A, gradient: A) -> A {
+    match A::of_axes(AxesFunction::Eigenvectors, [statistic; 3]) {
+        Some(all) => all,
+        None => unit(gradient, A::splat(0.5).sqrt()),
     }
 }
 
@@ -189,13 +220,29 @@ impl<A: Algebra> Coefficients<A> {
 /// place of y, as has an axis perpendicular to q that is made of it by an exchange.
 #[inline(always)]
 fn turned<A: Algebra>(axis: A, vector: A, parts: [&'static StepPart; 2]) -> [A; 2] {
+    if let Some(all) = A::of_axes(AxesFunction::Turned, [axis, vector, vector]) {
+        return [all.named(parts[0]), A::splat(0.0)];
+    }
     let (straight, crossed) = (axis * vector, axis * vector.exchanged());
     [(straight + straight.exchanged()).named(parts[0]), (crossed - crossed.exchanged()).named(parts[1])]
 }
 
-/// The axis after a step of orthogonal iteration with L.
+/// The vector of these components along an axis and across it.
 #[inline(always)]
-fn refreshed<A: Algebra>([diagonal, mixed]: [A; 2], axis: A) -> A {
+fn turned_back<A: Algebra>(axis: A, [along, across]: [A; 2]) -> A {
+    match A::of_axes(AxesFunction::TurnedBack, [axis, along, along]) {
+        Some(vector) => vector,
+        None => axis * along - axis.exchanged() * across,
+    }
+}
+
+/// The axis after a step of orthogonal iteration with L, and the squares along it.
+#[inline(always)]
+fn refreshed<A: Algebra>([diagonal, mixed]: [A; 2], axis: A, squares: A) -> (A, A) {
+    if let Some(all) = A::of_axes(AxesFunction::Refreshed, [axis, diagonal, diagonal]) {
+        let reordered = A::of_axes(AxesFunction::Reordered, [squares, axis, diagonal]);
+        return (all, reordered.unwrap_or(squares));
+    }
     let p = diagonal.mul_add(axis, mixed * axis.exchanged()).named(&TURNED);
     let straight = axis * p;
     let along = (straight + straight.exchanged()).named(&LAMBDA);
@@ -206,7 +253,7 @@ fn refreshed<A: Algebra>([diagonal, mixed]: [A; 2], axis: A) -> A {
     // (tr L − L) q, where L has the diagonal (a, b) and c beside it, is (b, a) q − c swap(q).
     let other = diagonal.exchanged() * axis - mixed * axis.exchanged();
     let turned = is_same.mul_add(p, is_other * other).named(&NEW_AXIS);
-    unit(turned, axis).named(&AXIS)
+    (unit(turned, axis).named(&AXIS), squares)
 }
 
 /// A vector divided by its length; another one where that is 0.

@@ -48,7 +48,7 @@ pub struct Coefficients<A> {
     rho: A,
     epsilon: A,
     /// Whether the curvature is estimated in this step.
-    is_estimated: bool,
+    is_estimated: Condition<A>,
 }
 
 impl Rule for Sophia {
@@ -70,20 +70,22 @@ impl Rule for Sophia {
     #[inline(always)]
     fn coefficients<N: Scalar, A: Algebra>(step: &StepSettings<N, Hyper<N>>, of: impl Fn(N) -> A) -> Coefficients<A> {
         let StepSettings { hyper: h, t, .. } = step;
-        let before = t.value() - 1.0;
+        let (one, before) = (N::splat(1.0), *t - N::splat(1.0));
+        let is_later = one.compared(Relation::Less, *t);
         Coefficients {
             beta1: DecayRate::new(h.beta1, &of),
             beta2: DecayRate::new(h.beta2, &of),
             rho: of(h.rho),
             epsilon: of(h.eps),
-            is_estimated: before > 0.0 && before % h.interval.value() == 0.0,
+            is_estimated: Condition::new(is_later * before.is_multiple_of(h.interval), &of),
         }
     }
 
     #[inline(always)]
     fn step<A: Algebra, B: Batch<A>>(c: &Coefficients<A>, seen: RuleInput<A, B>, [m, h]: [A; 2]) -> ([A; 2], Moved<A>) {
         let RuleInput { gradient, batch, .. } = seen;
-        let h = if c.is_estimated { c.beta2.average(h, batch.curvature()).named(&H) } else { h };
+        let estimated = if c.is_estimated.may_hold { c.beta2.average(h, batch.curvature()).named(&H) } else { h };
+        let h = c.is_estimated.choose(estimated, h);
         let m = c.beta1.average(m, gradient).named(&StepPart::MOMENTUM);
         // The larger one of 0 and NaN is NaN, in this order.
         let most = c.rho.mul_add(A::splat(0.0).larger(h), c.epsilon);

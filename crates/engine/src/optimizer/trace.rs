@@ -46,12 +46,40 @@ impl Trace {
 
 /// Takes a step with traced numbers.
 pub fn trace(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trace {
-    with_rule!(inputs.rule.kind(), R => trace_rule::<R>(inputs, batch))
+    with_rule!(inputs.rule.kind(), R => trace_rule::<R>(inputs, batch, Tape::default()))
 }
 
-fn trace_rule<R: Rule>(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trace {
+/// Records a rule for all steps and for parameters of any shape: choices among its hyperparameters are made as `rule`
+/// has them, and both branches of conditions on the step are recorded. Values have no meaning.
+pub(crate) fn trace_all_steps(rule: &RuleSpec) -> Trace {
+    let unknown = [f64::NAN; 2];
+    let inputs = StepInputs {
+        rule: *rule,
+        learning_rate: f64::NAN,
+        bias: BiasCorrection::START,
+        theta: unknown,
+        gradient: unknown,
+        states: vec![unknown; rule.info().states.len()],
+    };
+    with_rule!(rule.kind(), R => trace_rule::<R>(&inputs, UnknownBatch, Tape::of_all_steps()))
+}
+
+/// The batch of a step of which only the formulas are of interest.
+#[derive(Clone, Copy)]
+struct UnknownBatch;
+
+impl Batch<[f64; 2]> for UnknownBatch {
+    fn gradient_at(self, _theta: [f64; 2]) -> [f64; 2] {
+        [f64::NAN; 2]
+    }
+
+    fn curvature(self) -> [f64; 2] {
+        [f64::NAN; 2]
+    }
+}
+
+fn trace_rule<R: Rule>(inputs: &StepInputs, batch: impl Batch<[f64; 2]>, tape: Tape) -> Trace {
     let StepInputs { rule, learning_rate, bias, theta, gradient, states } = inputs;
-    let tape = Tape::default();
     let table = R::info(rule).hyperparameters;
     let hyper = <R::Hyper<Traced<'_>> as Numbers<_>>::from_fn(|index| match table.get(index) {
         None | Some(SettingInfo { kind: SettingKind::Choice(_), .. }) => Traced::splat(rule.values()[index]),

@@ -179,6 +179,10 @@ impl Card<'_> {
                 if response.accessible_name(format!("{}: duplicate", self.name)).clicked() {
                     pressed = Some(CardAction::Duplicate);
                 }
+                let menu =
+                    ui.menu_button(RichText::new("…").small(), |ui| text_editor::copy_entries(ui, &optimizer.rule));
+                let menu = menu.response.on_hover_text("Copy the rule as code");
+                menu.accessible_name(format!("{}: copy as code", self.name));
                 let is_typed = optimizer.rule.rule.kind().typed().is_some();
                 let has_mistake = editor(optimizer.id, "").has_mistake(ui.ctx(), &optimizer.rule.rule);
                 let (label, help) = match (is_typed, has_mistake) {

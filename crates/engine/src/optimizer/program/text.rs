@@ -2,7 +2,9 @@
 
 use crate::expression::print::{Binding, Language, Printed, Printer};
 use crate::expression::{Dependence, Input, Node, NodeId, Op, PartRole};
-use crate::optimizer::{Batch, BiasCorrection, Need, RuleSpec, StepInputs, Trace, WEIGHT_DECAY, trace};
+use crate::optimizer::notation::ascii_name;
+use crate::optimizer::trace::trace_all_steps;
+use crate::optimizer::{Need, RuleSpec, Trace, WEIGHT_DECAY};
 
 /// Writes a rule in the language, from its recorded step. A choice among the hyperparameters is made as `rule` has it.
 ///
@@ -13,38 +15,10 @@ pub fn text_of(rule: &RuleSpec) -> Result<String, &'static str> {
     if let Some(typed) = rule.kind().typed() {
         return Ok(typed.text().to_owned());
     }
-    // Some steps do not ask for them.
-    if rule.info().needs(Need::GradientElsewhere) {
-        return Err("a second gradient in each step");
-    }
-    if rule.info().needs(Need::Curvature) {
-        return Err("the curvature of the loss");
-    }
     if rule.gradient_toward().is_some() {
         return Err("a gradient that is taken elsewhere than at θ");
     }
-    // The formulas are the same in all steps but the first.
-    const STEP: u64 = 3;
-    let power = |key: &str| rule.get(key).map(|rate| rate.powi(STEP as i32));
-    let bias = BiasCorrection::new(STEP, rule, power).map_err(|_| "a decay rate without a value")?;
-    let states = vec![[0.25, 0.5]; rule.info().states.len()];
-    let (theta, gradient) = ([1.0, 2.0], [0.5, 0.25]);
-    let inputs = StepInputs { rule: *rule, learning_rate: 0.1, bias, theta, gradient, states };
-    Writer::new(rule, &trace(&inputs, NoAnswer)).text()
-}
-
-/// The batch of a step of which only the formulas are of interest.
-#[derive(Clone, Copy)]
-struct NoAnswer;
-
-impl Batch<[f64; 2]> for NoAnswer {
-    fn gradient_at(self, _theta: [f64; 2]) -> [f64; 2] {
-        [0.0; 2]
-    }
-
-    fn curvature(self) -> [f64; 2] {
-        [0.0; 2]
-    }
+    Writer::new(rule, &trace_all_steps(rule)).text()
 }
 
 struct Writer<'a, I> {
@@ -131,18 +105,22 @@ impl<I: Fn(Input) -> Printed> Writer<'_, I> {
 
     /// Checks that the language has all operations and inputs that the text shows.
     fn check(&self) -> Result<(), &'static str> {
+        if self.rule.info().needs(Need::Axes) {
+            return Err("an operation on matrices");
+        }
         let shown = self.trace.graph.ids().filter(|id| self.uses[id.0] > 0).map(|id| self.trace.graph.node(id));
         let (operations, inputs): (Vec<Node>, Vec<Node>) = shown.partition(|node| matches!(node, Node::Of(_)));
         for node in operations.into_iter().chain(inputs) {
             match node {
                 Node::Of(Op::BlockMean(_)) => return Err("means over the blocks of a network's parameters"),
-                Node::Of(Op::Orthogonal(_) | Op::Exchanged(_)) => return Err("an operation on matrices"),
+                Node::Of(Op::Orthogonal(_) | Op::Exchanged(_)) => {
+                    return Err("an operation on matrices");
+                }
                 Node::Of(Op::ByShape(..)) => return Err("steps that differ between matrices and vectors"),
                 Node::Of(Op::GradientAt(_)) => return Err("a second gradient in each step"),
                 Node::Input(Input::Curvature) => return Err("the curvature of the loss"),
-                Node::Input(Input::Computed(_)) => {
-                    return Err("a coefficient that is no expression of the step's number");
-                }
+                Node::Of(Op::OverSteps(..)) => return Err("products and sums over all steps"),
+                Node::Of(Op::Remainder(..)) => return Err("remainders of divisions"),
                 _ => {}
             }
         }
@@ -196,9 +174,9 @@ impl<I: Fn(Input) -> Printed> Writer<'_, I> {
     fn name_of(&self, id: NodeId) -> String {
         let part = self.trace.parts.iter().find(|(node, _)| *node == id).map(|(_, part)| *part);
         let symbol = part.filter(|part| !matches!(part.role, PartRole::State { .. })).map_or("", |part| part.symbol);
-        let letters: String = symbol.chars().filter(char::is_ascii_alphanumeric).collect();
-        let is_name = letters.starts_with(|first: char| first.is_ascii_alphabetic());
-        self.new_name(if is_name { &letters } else { "d" })
+        let name = ascii_name(symbol);
+        let is_name = name.starts_with(|first: char| first.is_ascii_alphabetic());
+        self.new_name(if is_name { &name } else { "d" })
     }
 
     /// Returns an unused name like this one.
