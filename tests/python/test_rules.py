@@ -1,7 +1,5 @@
 """The printed PyTorch classes of the built-in rules against trajectories of their reference implementations.
 
-    VALLEYSCOPE=target/release/valleyscope pytest tests/python/test_rules.py
-
 The trajectories are in `tests/numbers/goldens`, or in the folder that VALLEYSCOPE_GOLDENS names.
 """
 
@@ -13,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from valleyscope.results import program
 
 torch = pytest.importorskip("torch")
 
-PROGRAM = os.environ.get("VALLEYSCOPE", "valleyscope")
 GOLDENS = Path(os.environ.get("VALLEYSCOPE_GOLDENS", Path(__file__).parents[1] / "numbers" / "goldens"))
 # Relative to the largest parameter of a tensor.
 TOLERANCE = 1e-12
@@ -83,7 +81,7 @@ def in_double_precision():
 
 
 def text(*arguments):
-    command = [PROGRAM, "optimizers", "show", *arguments]
+    command = [*program(), "optimizers", "show", *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
 
 

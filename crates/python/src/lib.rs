@@ -31,6 +31,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(presets::preset, module)?)?;
     module.add_function(wrap_pyfunction!(presets::with_settings, module)?)?;
     module.add_function(wrap_pyfunction!(presets::rules, module)?)?;
+    module.add_function(wrap_pyfunction!(presets::rule_code, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::sweep, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::read_sweep, module)?)

@@ -7,7 +7,9 @@ use numpy::{PyArray1, PyArrayMethods, PyReadonlyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec};
-use valleyscope_engine::optimizer::RuleKind;
+use valleyscope_engine::optimizer::notation::{Notation, written};
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule};
+use valleyscope_engine::quantity::LearningRate;
 use valleyscope_experiments::preset::{Library, Preset, built_ins};
 
 use crate::errors::{preset_error, value_error};
@@ -45,6 +47,18 @@ pub(crate) fn with_settings(text: &str, settings: Vec<(String, String)>) -> PyRe
 pub(crate) fn rules() -> Vec<(&'static str, Vec<&'static str>)> {
     let keys = |kind: &RuleKind| kind.info().hyperparameters.iter().map(|of| of.key).collect();
     RuleKind::ALL.iter().map(|kind| (kind.key(), keys(kind))).collect()
+}
+
+/// The PyTorch class of a built-in rule by its key, or of a rule as text where a name is given for it.
+#[pyfunction]
+#[pyo3(signature = (rule, name))]
+pub(crate) fn rule_code(rule: &str, name: Option<&str>) -> PyResult<String> {
+    let kind = match name {
+        Some(name) => RuleKind::Typed(TypedRule::new(name, rule).map_err(value_error)?),
+        None => RuleKind::named(rule).ok_or_else(|| PyValueError::new_err(format!("there is no rule {rule:?}")))?,
+    };
+    let rated = RuleSpec::in_training(kind).rated(LearningRate::clamped(1e-3));
+    written(&rated, Notation::PyTorch).map_err(PyValueError::new_err)
 }
 
 /// A landscape: the loss and its derivatives at points of the plane.
