@@ -308,12 +308,12 @@ impl Lowered {
         let mut terms = match op {
             Op::Neg(a) => {
                 let terms = open(self, a);
-                self.scaled(terms, |one| Op::Neg(one))
+                self.scaled(terms, Op::Neg)
             }
             Op::Add(a, b) => [open(self, a), open(self, b)].concat(),
             Op::Sub(a, b) => {
                 let subtracted = open(self, b);
-                [open(self, a), self.scaled(subtracted, |one| Op::Neg(one))].concat()
+                [open(self, a), self.scaled(subtracted, Op::Neg)].concat()
             }
             Op::Mul(a, b) if self.is_scalar(a) || self.is_scalar(b) => {
                 let (number, tensor) = if self.is_scalar(a) { (a, b) } else { (b, a) };
