@@ -1,4 +1,5 @@
-//! Prints expression graphs in a [`Style`]: the language of rules and losses, formulas on the screen, or WGSL.
+//! Prints expression graphs in a [`Style`]: the language of rules and losses, formulas on the screen, WGSL, Python, or
+//! LaTeX.
 //!
 //! The [`Printer`] walks the graph: it writes names, expands products, and writes composed operations, such as a
 //! running average, by simpler ones. A style writes constants, inputs and simple operations on written operands, and

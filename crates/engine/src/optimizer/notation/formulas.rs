@@ -218,10 +218,13 @@ impl Style for Formulas<'_> {
             Op::Neg(a) => {
                 Printed::new(format!("{}{}", self.signs().minus, self.at_least(&a, Binding::Product)), Binding::Sum)
             }
-            Op::Add(a, b) => Printed::new(format!("{} + {}", a.text, self.at_least(&b, Binding::Sum)), Binding::Sum),
+            Op::Add(a, b) => {
+                let [left, right] = [&a, &b].map(|it| self.at_least(it, Binding::Sum));
+                Printed::new(format!("{left} + {right}"), Binding::Sum)
+            }
             Op::Sub(a, b) => {
-                let right = self.at_least(&b, Binding::Product);
-                Printed::new(format!("{} {} {right}", a.text, self.signs().minus), Binding::Sum)
+                let (left, right) = (self.at_least(&a, Binding::Sum), self.at_least(&b, Binding::Product));
+                Printed::new(format!("{left} {} {right}", self.signs().minus), Binding::Sum)
             }
             Op::Div(a, b) if is_latex => Printed::atom(format!("\\frac{{{}}}{{{}}}", a.text, b.text)),
             Op::Div(a, b) => joined(&a, " / ", &b, Binding::Product, [Binding::Product, Binding::Atom]),

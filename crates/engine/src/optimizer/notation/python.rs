@@ -25,7 +25,8 @@ pub(super) fn function(function: Function) -> &'static str {
 pub(super) fn number(value: f64) -> Printed {
     let text = match value {
         _ if value.fract() == 0.0 && value.abs() < 1e6 => format!("{value}"),
-        f64::INFINITY => "math.inf".to_owned(),
+        _ if value.is_nan() => "math.nan".to_owned(),
+        _ if value.is_infinite() => if value > 0.0 { "math.inf" } else { "-math.inf" }.to_owned(),
         _ => format!("{value:?}"),
     };
     Printed::new(text, if value < 0.0 { Binding::Signed } else { Binding::Atom })
