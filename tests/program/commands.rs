@@ -95,6 +95,38 @@ fn typed_optimizers_and_landscapes_of_a_preset_are_shown() {
 }
 
 #[test]
+fn optimizers_are_printed_as_code() {
+    let sandbox = Sandbox::new();
+    let shown = |of: &str, notation: &str, set: &[&str]| {
+        let sets = set.iter().flat_map(|set| ["--set", set]);
+        sandbox.run(&["optimizers", "show", of, "--as", notation].into_iter().chain(sets).collect::<Vec<_>>())
+    };
+    let focus = shown("focus", "pytorch", &[]);
+    expect_code(&focus, 0);
+    assert_eq!(stdout(&focus), include_str!("../../crates/engine/src/optimizer/notation/goldens/focus.py"));
+    let other = shown("FOCUS", "pytorch", &["gamma=-0.3", "lr=0.02", "decay=parameters"]);
+    says(stdout(&other), &["lr=0.02", "gamma=-0.3", "1 - lr * weight_decay"]);
+    let cautious = shown("Cautious Lion", "latex", &[]);
+    says(stdout(&cautious), &["\\begin{aligned}", "\\varphi", "\\operatorname{sign}"]);
+    for id in ["1", "Signum", "signum"] {
+        let text = shown(&format!("fig1c:{id}"), "text", &[]);
+        expect_code(&text, 0);
+        says(stdout(&text), &["state m", "d = sign(m)"]);
+        let class = shown(&format!("fig1c:{id}"), "pytorch", &[]);
+        says(stdout(&class), &["class Signum(Optimizer)", "lr=0.002"]);
+    }
+    let typed = shown("own-rule:1", "pytorch", &[]);
+    says(stdout(&typed), &["class AgreeingSignum(Optimizer)", "agrees = (m * grad > 0).to(grad.dtype)"]);
+    expect_error(&shown("fig1c", "pytorch", &[]), 2, &["`fig1c:0` (Adam)", "`fig1c:1` (Signum)"]);
+    expect_error(&shown("fig1c:7", "pytorch", &[]), 2, &["`fig1c:1` (Signum)"]);
+    expect_error(&shown("Muon", "text", &[]), 2, &["the language lacks"]);
+    expect_error(&shown("Adam", "latex", &["gamma=1"]), 2, &["--set gamma=1", "beta1, beta2, eps"]);
+    expect_error(&shown("Adam", "latex", &["mask=On"]), 2, &["expected one of Off, Cautious"]);
+    expect_error(&shown("Adam", "latex", &["beta1=2"]), 2, &["beta1"]);
+    expect_error(&sandbox.run(&["optimizers", "show", "Adam", "--set", "beta1=0.5"]), 2, &["--as"]);
+}
+
+#[test]
 fn a_resumed_run_with_other_settings_is_refused_and_fork_is_named() {
     let sandbox = Sandbox::new();
     for (option, value) in [("--set", "learning_rate=0.1"), ("--device", "cpu"), ("--data", "folder")] {

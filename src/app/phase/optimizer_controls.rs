@@ -54,6 +54,8 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
             {
                 editor(optimizer.id, "").open(ui.ctx());
             }
+            let rated = optimizer.rule.rated(optimizer.learning_rates.from);
+            ui.menu_button("Copy as…", |ui| text_editor::copy_entries(ui, &rated));
             rates(ui, &label, &mut optimizer.learning_rates);
             schedule(ui, &label, &mut optimizer.schedule, Some(steps));
             beside_rule(ui, &label, optimizer);

@@ -84,19 +84,6 @@ pub enum AxesFunction {
 }
 
 impl AxesFunction {
-    pub fn name(self) -> &'static str {
-        match self {
-            AxesFunction::Outer => "outer",
-            AxesFunction::InverseRoot => "inverse_root",
-            AxesFunction::Product => "product",
-            AxesFunction::Eigenvectors => "eigenvectors",
-            AxesFunction::Turned => "turned",
-            AxesFunction::TurnedBack => "turned_back",
-            AxesFunction::Refreshed => "refreshed",
-            AxesFunction::Reordered => "reordered",
-        }
-    }
-
     /// The number of operands.
     pub fn operands(self) -> usize {
         match self {

@@ -1,4 +1,5 @@
-//! Prints expression graphs in a [`Style`]: the language of rules and losses, formulas on the screen, or WGSL.
+//! Prints expression graphs in a [`Style`]: the language of rules and losses, formulas on the screen, WGSL, Python, or
+//! LaTeX.
 //!
 //! The [`Printer`] walks the graph: it writes names, expands products, and writes composed operations, such as a
 //! running average, by simpler ones. A style writes constants, inputs and simple operations on written operands, and
@@ -141,9 +142,9 @@ impl Signs {
             Op::Orthogonal(a) => call("orthogonal", &[a]),
             Op::Exchanged(a) => call("swap", &[a]),
             Op::GradientAt(a) => call("gradient", &[a]),
-            Op::OverSteps(fold, a) => call(fold.name(), &[a]),
-            Op::Remainder(a, b) => call("mod", &[a, b]),
-            Op::OfAxes(function, a, b, c) => call(function.name(), &[a, b, c][..function.operands()]),
+            Op::OverSteps(..) | Op::Remainder(..) | Op::OfAxes(..) => {
+                unreachable!("the styles for records of all steps write them")
+            }
             Op::ByShape(matrix, _) => matrix,
             Op::MulAdd(..) | Op::AddMul(..) | Op::NegMulAdd(..) | Op::Toward(..) | Op::Ratio(..) => {
                 unreachable!("the printer writes composed operations by simpler ones")

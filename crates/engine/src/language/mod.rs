@@ -134,25 +134,30 @@ impl fmt::Display for ProgramError {
 
 impl std::error::Error for ProgramError {}
 
+/// Greek letters by their names in texts.
+pub(crate) const GREEK: [(&str, &str); 18] = [
+    ("alpha", "α"),
+    ("beta", "β"),
+    ("gamma", "γ"),
+    ("delta", "δ"),
+    ("eps", "ε"),
+    ("zeta", "ζ"),
+    ("eta", "η"),
+    ("theta", "θ"),
+    ("kappa", "κ"),
+    ("lambda", "λ"),
+    ("mu", "μ"),
+    ("nu", "ν"),
+    ("rho", "ρ"),
+    ("sigma", "σ"),
+    ("tau", "τ"),
+    ("phi", "φ"),
+    ("psi", "ψ"),
+    ("omega", "ω"),
+];
+
 /// A name as a symbol: a Greek letter and an index instead of their names.
 pub(crate) fn symbol(name: &str) -> &'static str {
-    const GREEK: [(&str, &str); 15] = [
-        ("alpha", "α"),
-        ("beta", "β"),
-        ("gamma", "γ"),
-        ("delta", "δ"),
-        ("eps", "ε"),
-        ("zeta", "ζ"),
-        ("kappa", "κ"),
-        ("lambda", "λ"),
-        ("mu", "μ"),
-        ("nu", "ν"),
-        ("rho", "ρ"),
-        ("sigma", "σ"),
-        ("tau", "τ"),
-        ("phi", "φ"),
-        ("psi", "ψ"),
-    ];
     let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let index = name[letters.len()..].chars().filter_map(|digit| char::from_u32(0x2080 + digit.to_digit(10)?));
     let greek = GREEK.iter().find(|(word, _)| *word == letters).map_or(letters, |(_, letter)| letter);

@@ -27,6 +27,9 @@
 //!   `moved_by_momentum` draws the momentum, too. Parts that rules share are constants of [`StepPart`].
 //!   Arithmetic stands outside of closures, which are not compiled for the vector instructions of a sweep:
 //!   `cargo bench --bench sweep pixel` shows a rule that is many times as slow as Adam.
+//! - The rule is also recorded for all steps and for tensors of any shape, from which it is printed as code
+//!   ([`notation`]). For that record a branch on the step's number is a [`Condition`], a number that is computed outside
+//!   of the algebra has an expression ([`Scalar::computed`]), and statistics of axes have [`Algebra::of_axes`].
 //! - [`Need`] lists what a rule may use beyond an element, its gradient and its states. One whose gradient is taken
 //!   elsewhere than at θ names the state towards which that is ([`Rule::GRADIENT_TOWARD`]). One that averages over
 //!   its steps weighs them by their learning rates ([`Rule::WEIGHS_STEPS`]).

@@ -4,6 +4,7 @@ use super::lowered::live;
 use super::{Case, Record, has_axes, records, symbol};
 use crate::expression::print::{Binding, Printed, Printer, Signs, Style, joined};
 use crate::expression::{AxesFunction, Fold, Input, Node, NodeId, Op, RatioCorrection, Relation};
+use crate::language::GREEK;
 use crate::optimizer::{PartRole, RuleInfo, RuleSpec, Trace};
 
 /// Writes a rule as lines of plain symbols.
@@ -39,32 +40,6 @@ fn all(rule: &RuleSpec, is_latex: bool) -> Vec<[String; 3]> {
 
 /// Writes a symbol in LaTeX, such as `\hat{\theta}` for θ̂ and `\beta_{1}` for β₁.
 fn latex_symbol(symbol: &str) -> String {
-    const LETTERS: [(char, &str); 24] = [
-        ('α', "\\alpha"),
-        ('β', "\\beta"),
-        ('γ', "\\gamma"),
-        ('δ', "\\delta"),
-        ('ε', "\\varepsilon"),
-        ('ζ', "\\zeta"),
-        ('η', "\\eta"),
-        ('θ', "\\theta"),
-        ('κ', "\\kappa"),
-        ('λ', "\\lambda"),
-        ('μ', "\\mu"),
-        ('ν', "\\nu"),
-        ('ρ', "\\rho"),
-        ('σ', "\\sigma"),
-        ('τ', "\\tau"),
-        ('φ', "\\varphi"),
-        ('ψ', "\\psi"),
-        ('ω', "\\omega"),
-        ('Π', "\\Pi"),
-        ('ₜ', "_{t}"),
-        ('′', "'"),
-        ('ŝ', "\\hat{s}"),
-        ('ĝ', "\\hat{g}"),
-        ('ĥ', "\\hat{h}"),
-    ];
     let plain = symbol.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
     if let Some((base, index)) = symbol.split_once('_').filter(|(base, _)| base.chars().count() == 1) {
         return format!("{}_{{{}}}", latex_symbol(base), latex_symbol(index));
@@ -74,13 +49,19 @@ fn latex_symbol(symbol: &str) -> String {
     }
     let mut text = String::new();
     for letter in symbol.chars() {
-        let known = LETTERS.iter().find(|(known, _)| *known == letter).map(|(_, word)| *word);
-        match (known, letter) {
-            (Some(word), _) => text += word,
-            (None, '\u{302}') => text = format!("\\hat{{{text}}}"),
-            (None, '\u{303}') => text = format!("\\tilde{{{text}}}"),
-            (None, '₀'..='₉') => text += &format!("_{{{}}}", letter as u32 - 0x2080),
-            (None, letter) => text.push(letter),
+        let greek = GREEK.iter().find(|(_, known)| known.starts_with(letter));
+        match (greek, letter) {
+            (_, 'ε') => text += "\\varepsilon",
+            (_, 'φ') => text += "\\varphi",
+            (Some((word, _)), _) => text += &format!("\\{word}"),
+            (_, 'Π') => text += "\\Pi",
+            (_, 'ĥ') => text += "\\hat{h}",
+            (_, '\u{302}') => text = format!("\\hat{{{text}}}"),
+            (_, '\u{303}') => text = format!("\\tilde{{{text}}}"),
+            (_, '₀'..='₉') => text += &format!("_{{{}}}", letter as u32 - 0x2080),
+            (_, 'ₜ') => text += "_{t}",
+            (_, '′') => text.push('\''),
+            _ => text.push(letter),
         }
     }
     text
@@ -237,10 +218,13 @@ impl Style for Formulas<'_> {
             Op::Neg(a) => {
                 Printed::new(format!("{}{}", self.signs().minus, self.at_least(&a, Binding::Product)), Binding::Sum)
             }
-            Op::Add(a, b) => Printed::new(format!("{} + {}", a.text, self.at_least(&b, Binding::Sum)), Binding::Sum),
+            Op::Add(a, b) => {
+                let [left, right] = [&a, &b].map(|it| self.at_least(it, Binding::Sum));
+                Printed::new(format!("{left} + {right}"), Binding::Sum)
+            }
             Op::Sub(a, b) => {
-                let right = self.at_least(&b, Binding::Product);
-                Printed::new(format!("{} {} {right}", a.text, self.signs().minus), Binding::Sum)
+                let (left, right) = (self.at_least(&a, Binding::Sum), self.at_least(&b, Binding::Product));
+                Printed::new(format!("{left} {} {right}", self.signs().minus), Binding::Sum)
             }
             Op::Div(a, b) if is_latex => Printed::atom(format!("\\frac{{{}}}{{{}}}", a.text, b.text)),
             Op::Div(a, b) => joined(&a, " / ", &b, Binding::Product, [Binding::Product, Binding::Atom]),

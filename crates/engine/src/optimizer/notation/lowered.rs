@@ -23,8 +23,9 @@ pub(super) struct Lowered {
 }
 
 impl Lowered {
-    /// Lowers the record of a rule, of which some states are used in other cases. With `toward`, the parameters are stored where the gradient is taken, at a multiple
-    /// of this state from θ ([`Rule::GRADIENT_TOWARD`](crate::optimizer::Rule::GRADIENT_TOWARD)).
+    /// Lowers the record of a rule, of which other cases use the `live_states`. With `toward`, the parameters are stored
+    /// where the gradient is taken, at a multiple of this state from θ
+    /// ([`Rule::GRADIENT_TOWARD`](crate::optimizer::Rule::GRADIENT_TOWARD)).
     pub(super) fn new(trace: &Trace, toward: Option<usize>, live_states: &[usize]) -> Lowered {
         let graph = Graph::new(usize::MAX);
         let mut lowering = Lowering { graph, of: Vec::new(), bias_corrections: Vec::new(), reordered: None };
@@ -118,7 +119,7 @@ impl Lowered {
     }
 }
 
-/// The nodes of which θ is made, and of which the states are made that it is made of, and those with the indices `also`.
+/// Marks the nodes from which θ and the states `also` are computed, and the states from which these are.
 pub(super) fn live(graph: &Graph, theta: NodeId, states: &[NodeId], also: &[usize]) -> Vec<bool> {
     let mut is_live = vec![false; graph.len()];
     let mut pending: Vec<NodeId> = also.iter().map(|index| states[*index]).chain([theta]).collect();

@@ -28,3 +28,65 @@ def _gradients_before(self, closure):
     for p, theta in now.items():
         p.copy_(theta)
     return gradients
+
+
+@torch.no_grad()
+def step(self, closure=None):
+    loss = None
+    if closure is not None:
+        with torch.enable_grad():
+            loss = closure()
+    for group in self.param_groups:
+        GROUP
+    return loss
+
+
+@torch.no_grad()
+def step_with_curvature(self, curvature, closure=None):
+    """Takes a step. `curvature(p)` estimates the diagonal of the Hessian for a parameter; it is
+    called in the steps k + 1, 2k + 1, …"""
+    loss = None
+    if closure is not None:
+        with torch.enable_grad():
+            loss = closure()
+    for group in self.param_groups:
+        GROUP
+    return loss
+
+
+@torch.no_grad()
+def step_with_two_gradients(self, closure):
+    """Takes a step. `closure` computes the loss of a batch and its gradients: twice, as the
+    gradient of the same batch at the parameters before the last step is needed, too."""
+    previous = self._gradients_before(closure)
+    with torch.enable_grad():
+        loss = closure()
+    for group in self.param_groups:
+        GROUP
+    return loss
+
+
+def update_each(self, group):
+    for p in group["params"]:
+        if p.grad is not None:
+            self._update(group, p, self.state[p], INPUTS)
+
+
+def update_all(self, group):
+    params = [p for p in group["params"] if p.grad is not None]
+    FIRST
+    if params:
+        self._update(group, params, INPUTS)
+
+
+def update_batches(self, group):
+    # Parameters that have taken equally many steps are updated together.
+    batches = {}
+    for p in group["params"]:
+        if p.grad is None:
+            continue
+        state = self.state[p]
+        FIRST
+        batches.setdefault(KEY, []).append(p)
+    for KEYS, params in batches.items():
+        self._update(group, params, INPUTS)

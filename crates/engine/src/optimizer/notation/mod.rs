@@ -16,6 +16,7 @@ use self::lowered::live;
 use super::trace::trace_all_steps;
 use super::{Need, RatedRule, RuleSpec, Trace, program};
 use crate::expression::{Dependence, Graph, Input, Node, NodeId, Op};
+use crate::language::GREEK;
 
 /// A way to write a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,39 +156,19 @@ fn has_axes(rule: &RuleSpec) -> bool {
 
 /// Writes a symbol in ASCII letters, as names in programs need them: `beta3_t` for β₃(t).
 pub(super) fn ascii_name(symbol: &str) -> String {
-    const LETTERS: [(char, &str); 23] = [
-        ('α', "alpha"),
-        ('β', "beta"),
-        ('γ', "gamma"),
-        ('δ', "delta"),
-        ('ε', "eps"),
-        ('ζ', "zeta"),
-        ('η', "lr"),
-        ('θ', "theta"),
-        ('κ', "kappa"),
-        ('λ', "lambda"),
-        ('μ', "mu"),
-        ('ν', "nu"),
-        ('ρ', "rho"),
-        ('σ', "sigma"),
-        ('τ', "tau"),
-        ('φ', "phi"),
-        ('ψ', "psi"),
-        ('ω', "weight_decay"),
-        ('Π', "product"),
-        ('(', "_"),
-        ('ₜ', "_t"),
-        ('′', "_next"),
-        ('\u{303}', "_tilde"),
-    ];
     let mut name = String::new();
     for letter in symbol.chars() {
-        match LETTERS.iter().find(|(known, _)| *known == letter) {
-            Some((_, word)) => name += word,
-            None if letter.is_ascii_alphanumeric() || letter == '_' => name.push(letter),
-            None => name.extend(
-                (letter as u32).checked_sub(0x2080).filter(|digit| *digit < 10).map(|it| (b'0' + it as u8) as char),
-            ),
+        let greek = GREEK.iter().find(|(_, known)| known.starts_with(letter));
+        match (greek, letter) {
+            (_, 'η') => name += "lr",
+            (Some((word, _)), _) => name += word,
+            (_, '₀'..='₉') => name += &(letter as u32 - 0x2080).to_string(),
+            (_, 'ₜ') => name += "_t",
+            (_, '(') => name.push('_'),
+            (_, '′') => name += "_next",
+            (_, '\u{303}') => name += "_tilde",
+            _ if letter.is_ascii_alphanumeric() || letter == '_' => name.push(letter),
+            _ => {}
         }
     }
     name

@@ -1,7 +1,7 @@
 //! The style of Python expressions, of floats and of PyTorch's tensors.
 
 use crate::expression::print::{Binding, Printed, Printer, Signs, Style, joined};
-use crate::expression::{AxesFunction, Dependence, Fold, Function, Input, Node, NodeId, Op, Relation};
+use crate::expression::{AxesFunction, Dependence, Function, Input, Node, NodeId, Op, Relation};
 
 /// Expressions of Python.
 #[derive(Clone, Copy)]
@@ -25,7 +25,8 @@ pub(super) fn function(function: Function) -> &'static str {
 pub(super) fn number(value: f64) -> Printed {
     let text = match value {
         _ if value.fract() == 0.0 && value.abs() < 1e6 => format!("{value}"),
-        f64::INFINITY => "math.inf".to_owned(),
+        _ if value.is_nan() => "math.nan".to_owned(),
+        _ if value.is_infinite() => if value > 0.0 { "math.inf" } else { "-math.inf" }.to_owned(),
         _ => format!("{value:?}"),
     };
     Printed::new(text, if value < 0.0 { Binding::Signed } else { Binding::Atom })
@@ -205,15 +206,6 @@ impl Style for Python<'_> {
             op if op.operands().into_iter().all(is_scalar) && is_scalar(id) => Self::of_floats(printer, op),
             op => Self::of_tensors(printer, op),
         }
-    }
-}
-
-/// The suffix of the name of an accumulated number.
-pub(super) fn suffix(fold: Fold) -> &'static str {
-    match fold {
-        Fold::Product => "product",
-        Fold::Sum => "sum",
-        Fold::Largest => "max",
     }
 }
 

@@ -231,54 +231,44 @@ impl Class<'_> {
     /// The method that is called in each step.
     fn step(&self) -> String {
         let Facts { is_of_lists, has_step, has_curvature, place, states, .. } = self.facts;
-        let mut text = "    @torch.no_grad()\n".to_owned();
-        let curvature = if *has_curvature { ", curvature" } else { "" };
-        text += &match (place, has_curvature) {
-            (Some(_), _) => "    def step(self, closure):\n        \"\"\"Takes a step. `closure` computes the loss of a \
-                batch and its gradients: twice, as the\n        gradient of the same batch at the parameters before the last step \
-                is needed, too.\"\"\"\n        previous = self._gradients_before(closure)\n        with torch.enable_grad():\n            \
-                loss = closure()\n".to_owned(),
-            (None, true) => format!("    def step(self, curvature, closure=None):\n        \"\"\"Takes a step. \
-                `curvature(p)` estimates the diagonal of the Hessian for a parameter; it is\n        called in \
-                the steps k + 1, 2k + 1, …\"\"\"\n{CLOSURE}"),
-            (None, false) => format!("    def step(self, closure=None):\n{CLOSURE}"),
-        };
-        text += "        for group in self.param_groups:\n";
-        if self.facts.toward.is_some() {
-            text += "            if not group[\"training\"]:\n                raise RuntimeError(\"call train() before step()\")\n";
-        }
-        let previous = if place.is_some() { ", previous" } else { "" };
-        let keys: Vec<&str> = self.keys();
-        if !*is_of_lists {
-            text += "            for p in group[\"params\"]:\n                if p.grad is not None:\n";
-            text += &format!("                    self._update(group, p, self.state[p]{curvature}{previous})\n");
-            return text + "        return loss\n\n";
-        }
-        let (batch, names) = (keys.iter().map(|key| format!("state[\"{key}\"]")).collect::<Vec<_>>(), keys.join(", "));
+        let (keys, mut first) = (self.keys(), self.first_state());
+        let (step, update) = (
+            if place.is_some() {
+                "step_with_two_gradients"
+            } else if *has_curvature {
+                "step_with_curvature"
+            } else {
+                "step"
+            },
+            match (is_of_lists, keys.is_empty()) {
+                (false, _) => "update_each",
+                (true, true) => "update_all",
+                (true, false) => "update_batches",
+            },
+        );
         if keys.is_empty() {
-            text += "            params = [p for p in group[\"params\"] if p.grad is not None]\n";
-            if !states.is_empty() {
-                text += "            for p in params:\n                state = self.state[p]\n";
-                text += &indented(&self.first_state(), 16);
-            }
-            text +=
-                &format!("            if params:\n                self._update(group, params{curvature}{previous})\n");
-        } else {
-            let key = if batch.len() > 1 { format!("({})", batch.join(", ")) } else { batch[0].clone() };
-            let names = if batch.len() > 1 { format!("({names})") } else { names.clone() };
-            text += "            # Parameters that have taken equally many steps are updated together.\n            batches = {}\n";
-            text += "            for p in group[\"params\"]:\n                if p.grad is None:\n                    continue\n";
-            text += "                state = self.state[p]\n";
-            text += &indented(&self.first_state(), 16);
-            if *has_step {
-                text += "                state[\"step\"] += 1\n";
-            }
-            text += &format!("                batches.setdefault({key}, []).append(p)\n");
-            text += &format!("            for {names}, params in batches.items():\n");
-            let keys = keys.join(", ");
-            text += &format!("                self._update(group, params, {keys}{curvature}{previous})\n");
+            let loop_ = format!("for p in params:\n    state = self.state[p]\n{}", indented(&first, 4));
+            first = if states.is_empty() { String::new() } else { loop_ };
+        } else if *has_step {
+            first += "state[\"step\"] += 1\n";
         }
-        text + "        return loss\n\n"
+        let inputs: Vec<&str> = if *is_of_lists { self.inputs() } else { self.inputs().split_off(keys.len()) };
+        let inputs = if inputs.is_empty() { String::new() } else { format!(", {}", inputs.join(", ")) };
+        let entries: Vec<String> = keys.iter().map(|key| format!("state[\"{key}\"]")).collect();
+        let [key, keys] = [entries.join(", "), keys.join(", ")];
+        let [key, keys] = if entries.len() > 1 { [format!("({key})"), format!("({keys})")] } else { [key, keys] };
+        let update = body_of(&definition(METHODS, update)).replace(", INPUTS", &inputs);
+        let update = filled(&update.replace("KEYS", &keys).replace("KEY", &key), "FIRST", &first);
+        let check = "if not group[\"training\"]:\n    raise RuntimeError(\"call train() before step()\")\n";
+        let update = if self.facts.toward.is_some() { format!("{check}{update}") } else { update };
+        let method = definition(METHODS, step).replace(&format!("def {step}("), "def step(");
+        indented(&filled(&method, "GROUP", &update), 4) + "\n"
+    }
+
+    /// The arguments of the update besides the group and the parameters.
+    fn inputs(&self) -> Vec<&str> {
+        let curvature = self.facts.has_curvature.then_some("curvature");
+        self.keys().into_iter().chain(curvature).chain(self.facts.place.map(|_| "previous")).collect()
     }
 
     /// The numbers that a state keeps for a whole parameter.
@@ -313,15 +303,15 @@ impl Class<'_> {
 
     /// The method that updates parameters.
     fn update(&self) -> String {
-        let Facts { is_of_lists, has_step, has_curvature, place, states, .. } = self.facts;
+        let Facts { is_of_lists, has_step, place, states, .. } = self.facts;
         let mut arguments = vec!["self", "group"];
-        arguments.extend(if *is_of_lists { vec!["params"] } else { vec!["p", "state"] });
         if *is_of_lists {
-            arguments.extend(self.keys());
+            arguments.push("params");
+            arguments.extend(self.inputs());
+        } else {
+            arguments.extend(["p", "state"]);
+            arguments.extend(self.inputs().split_off(self.keys().len()));
         }
-        arguments.extend(has_curvature.then_some("curvature"));
-        arguments.extend(place.map(|_| "previous"));
-        let mut text = String::new();
         let mut lines: Vec<String> = Vec::new();
         if !is_of_lists {
             lines.push("grad = p.grad".to_owned());
@@ -379,7 +369,7 @@ impl Class<'_> {
                 }
             }
         }
-        text += &format!("    def _update({}):\n", arguments.join(", "));
+        let mut text = format!("    def _update({}):\n", arguments.join(", "));
         lines.iter().for_each(|line| text += &indented(&format!("{}\n", line.trim_end_matches('\n')), 8));
         text
     }
@@ -432,6 +422,20 @@ impl Class<'_> {
 /// decides.
 const FUNCTIONS: &str = include_str!("functions.py");
 const METHODS: &str = include_str!("methods.py");
+
+/// Replaces a line that is this word by lines with its indentation.
+fn filled(text: &str, word: &str, lines: &str) -> String {
+    let fill = |line: &str| match line.trim() == word {
+        true => indented(lines, line.find(word).unwrap_or(0)),
+        false => format!("{line}\n"),
+    };
+    text.lines().map(fill).collect()
+}
+
+/// Returns the statements of a function without its head.
+fn body_of(definition: &str) -> String {
+    definition.lines().skip(1).map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or(line))).collect()
+}
 
 /// Returns the definition of a function in a file.
 fn definition(file: &str, name: &str) -> String {
@@ -518,9 +522,3 @@ fn assignments(all: &[[String; 2]]) -> Vec<String> {
     }
     lines
 }
-
-const CLOSURE: &str = "        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
-";

@@ -124,7 +124,7 @@ impl<'a> Body<'a> {
     fn accumulate(&mut self, id: NodeId, fold: Fold, of: NodeId) {
         let number = self.text(of);
         let like = if self.variables.contains_key(&of) { number.trim_end_matches("_t") } else { "total" };
-        let name = self.free_name(&format!("{like}_{}", python::suffix(fold)));
+        let name = self.free_name(&format!("{like}_{}", fold.name()));
         let (start, line) = match fold {
             Fold::Product => ("1.0", format!("{name} *= {number}")),
             Fold::Sum => ("0.0", format!("{name} += {number}")),

@@ -102,3 +102,16 @@ fn rule_code_of_exchanged_states_copies_them_first() {
     assert!(position("a_before = [tensor.clone() for tensor in a]") < position("torch._foreach_copy_(a, update)"));
     assert!(code.contains("torch._foreach_copy_(b, a_before)"), "{code}");
 }
+
+#[test]
+fn rule_code_as_text_is_a_valid_rule() {
+    let written = all_rules().into_iter().filter_map(|rule| Some((rule, written(&rule, Notation::Text).ok()?)));
+    let mut count = 0;
+    for (rule, text) in written {
+        if let Err(mistake) = TypedRule::new("A rule as text", &text) {
+            panic!("{}: {mistake}\n{text}", rule.name());
+        }
+        count += 1;
+    }
+    assert!(count > 20, "{count} rules are written as text");
+}
