@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 WORKER = Path(__file__).parent / "bin" / ("valleyscope-train.exe" if sys.platform == "win32" else "valleyscope-train")
@@ -16,10 +17,10 @@ def main():
     """``valleyscope``, which trains with this package's worker where no other is named."""
     from . import _native
 
-    worker = Path(sys.argv[0]).with_name(WORKER.name)
-    if worker.exists() and not refusal():
-        os.environ.setdefault("VALLEYSCOPE_TRAIN", str(worker))
-    os.environ["VALLEYSCOPE_COMMAND"] = sys.argv[0]
+    scripts = Path(sysconfig.get_path("scripts"))
+    if not refusal():
+        os.environ.setdefault("VALLEYSCOPE_TRAIN", str(scripts / WORKER.name))
+    os.environ["VALLEYSCOPE_COMMAND"] = str(scripts / WORKER.name.replace("-train", ""))
     # Ctrl-C is the program's.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(_native.run_program(["valleyscope", *sys.argv[1:]]))

@@ -97,59 +97,65 @@ class Optimizer(Rule):
 
     def begin(self, learning_rate, theta, gradient):
         """A function that takes a step: it changes ``theta``, (rows, 2), given ``gradient``, in place."""
+        if self.elementwise:
+            return self._begin_part(learning_rate, theta, gradient)
+        steps = [self._begin_part(learning_rate, theta[row], gradient[row]) for row in range(len(theta))]
+
+        def step_each():
+            for step in steps:
+                step()
+
+        return step_each
+
+    def _begin_part(self, learning_rate, theta, gradient):
         if "torch" in sys.modules or importlib.util.find_spec("torch"):
-            return self._begin_torch(learning_rate, theta, gradient)
-        return self._begin_arrays(self.make([theta], learning_rate), learning_rate, theta, gradient)
-
-    def _begin_torch(self, learning_rate, theta, gradient):
-        import torch
-
-        whole = [(theta, gradient)]
-        parts = whole if self.elementwise else [(theta[row], gradient[row]) for row in range(len(theta))]
-        shape = (lambda part: part) if self.elementwise else (lambda part: part.reshape(self.shape))
-        params = [torch.nn.Parameter(torch.from_numpy(shape(part))) for part, _ in parts]
-        gradients = [torch.from_numpy(shape(of)) for _, of in parts]
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            optimizer = self.make(params, learning_rate)
-            state = torch.get_rng_state()
-        if not isinstance(optimizer, torch.optim.Optimizer):
-            return self._begin_arrays(optimizer, learning_rate, theta, gradient)
-        starts = [param.data_ptr() for param in params]
-
-        def step():
-            nonlocal state
-            for param, of in zip(params, gradients):
-                param.grad = of
-            # The optimizer's random numbers are its own: those of the process stay as they are.
-            with torch.random.fork_rng(devices=[]):
-                torch.set_rng_state(state)
-                optimizer.step()
-                state = torch.get_rng_state()
-            for param, (part, _), start in zip(params, parts, starts):
-                # Where the optimizer has put other numbers in place of the parameter's.
-                if param.data_ptr() != start:
-                    shape(part)[...] = param.detach().numpy()
-
-        return step
-
-    def _begin_arrays(self, optimizer, learning_rate, theta, gradient):
+            step = self._begin_torch(learning_rate, theta, gradient)
+            if step is not None:
+                return step
+        optimizer = self.make([theta.copy()], learning_rate)
         if not hasattr(optimizer, "step"):
             found = type(optimizer).__name__
             raise TypeError(f"expected that make returns a torch.optim.Optimizer or an object with `step`, found {found}")
-        if self.elementwise:
 
-            def step():
-                theta[...] = self._checked(optimizer.step(theta.copy(), gradient), theta.shape)
+        def step():
+            theta[...] = self._checked(optimizer.step(theta.copy(), gradient.copy()), theta.shape)
 
-            return step
-        each = [optimizer, *(self.make([theta[row]], learning_rate) for row in range(1, len(theta)))]
+        return step
 
-        def step_each():
-            for row, of in enumerate(each):
-                theta[row] = self._checked(of.step(theta[row].copy(), gradient[row]), (2,))
+    def _begin_torch(self, learning_rate, theta, gradient):
+        """A step of PyTorch on memory shared with NumPy; ``None`` where the optimizer is not one of PyTorch."""
+        import torch
 
-        return step_each
+        shape = theta.shape if self.elementwise else self.shape
+        param = torch.nn.Parameter(torch.from_numpy(theta.reshape(shape)))
+        of_param, start = torch.from_numpy(gradient.reshape(shape)), param.data_ptr()
+        generator = torch.default_generator
+        # The optimizer's random numbers are its own: those of the process stay as they are.
+        before = generator.get_state()
+        try:
+            generator.manual_seed(0)
+            optimizer = self.make([param], learning_rate)
+            own = generator.get_state()
+        finally:
+            generator.set_state(before)
+        if not isinstance(optimizer, torch.optim.Optimizer):
+            return None
+
+        def step():
+            nonlocal own
+            param.grad = of_param
+            before = generator.get_state()
+            generator.set_state(own)
+            try:
+                optimizer.step()
+                own = generator.get_state()
+            finally:
+                generator.set_state(before)
+            # Where the optimizer has put other numbers in place of the parameter's.
+            if param.data_ptr() != start:
+                theta[...] = param.detach().numpy().reshape(theta.shape)
+
+        return step
 
     @staticmethod
     def _checked(after, shape):

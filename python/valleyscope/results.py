@@ -28,7 +28,9 @@ class _Arrays:
             self._arrays = {name: array.item() if array.ndim == 0 else array for name, array in arrays.items()}
 
     def __getattr__(self, name):
-        if name.startswith("_") or name not in self._arrays:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in self._arrays:
             raise AttributeError(f"{type(self).__name__} has no array {name!r}; it has {', '.join(self.arrays())}")
         return self._arrays[name]
 
@@ -63,7 +65,7 @@ class Simulation(_Arrays):
 
     def _repr_svg_(self):
         if self._native is None and "External(" not in self.spec:
-            self._native = _native.simulate(self.spec, 1, Stepper([]), lambda *_: None)
+            self._native = _native.simulate(self.spec, 2**63, Stepper([]), lambda *_: None)
         return self._native and self._native.svg()
 
     def __repr__(self):
@@ -145,7 +147,7 @@ def simulate(preset="fig1c", optimizers=None, *, every=1, set=None, progress=Tru
     ``optimizers`` replace those of the preset: ``[vs.Adam(learning_rate=0.01), vs.Optimizer(…)]``. Settings have the
     names of ``--set``: ``noise=0.5``, or in ``set={"landscape.sharpness": 100}`` those with dots.
     """
-    changed = _changed(preset, set, settings, optimizers and _in_simulation(load(preset), optimizers))
+    changed = _changed(preset, set, settings, None if optimizers is None else _in_simulation(optimizers))
     with shown(progress) as tell:
         native = _native.simulate(changed.text, int(every), Stepper(optimizers or []), tell)
     return Simulation(native.npz(), native)
@@ -179,10 +181,13 @@ def sweep(
     if grid is not None:
         rows, columns = grid
         settings |= {"rows.count": int(rows), "columns.count": int(columns)}
-    if adaptive is not None and adaptive is not False:
-        budget = 5 if adaptive is True else adaptive
-        settings["sampling"] = f"Adaptive(certainty: 0.95, budget: {float(budget)!r}, most_replicates: 5000)"
+    if adaptive is True:
+        settings["sampling"] = "Adaptive()"
+    elif adaptive is not None:
+        settings["sampling"] = f"Adaptive(budget: {float(adaptive)!r})" if adaptive else "Uniform"
     changed = _changed(preset, set, settings, listed)
+    if precision == "f32" and "External(" in changed.text and "common_random_numbers: true" in changed.text:
+        raise ValueError('expected precision="f64" where runs share their noise, as external optimizers have it')
     with shown(progress) as tell:
         stepper = Stepper(optimizers or [])
         return Sweep(_native.sweep(changed.text, precision == "f64", threads, stepper, tell))
@@ -191,7 +196,7 @@ def sweep(
 def _changed(preset, of_paths, settings, optimizers):
     changed = load(preset).copy()
     all_settings = [*(of_paths or {}).items(), *settings.items()]
-    if optimizers:
+    if optimizers is not None:
         all_settings.append(("optimizers", optimizers))
     return changed._set(all_settings) if all_settings else changed
 
@@ -203,7 +208,7 @@ def _rule(optimizer):
     return optimizer
 
 
-def _in_simulation(preset, optimizers):
+def _in_simulation(optimizers):
     for of in optimizers:
         if _rule(of).learning_rate is None:
             raise ValueError(f"{of.name or of.key} needs a learning rate: pass learning_rate=0.01, say")
@@ -234,7 +239,9 @@ def runs(folder=None):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ValueError(done.stderr.strip().removeprefix("error: "))
-    return pandas.json_normalize(json.loads(done.stdout))
+    # JSON has no NaN and no infinities: they are texts there.
+    numbers = {"NaN": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
+    return pandas.json_normalize(json.loads(done.stdout)).replace(numbers).infer_objects()
 
 
 def program():

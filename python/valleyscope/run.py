@@ -343,7 +343,8 @@ class _Log:
             self.moments.append((step, wall_s or 0.0))
 
     def _forget_after(self, step: int) -> None:
-        self.curves = {name: [point for point in curve if point[0] <= step] for name, curve in self.curves.items()}
+        kept = ((name, [point for point in curve if point[0] <= step]) for name, curve in self.curves.items())
+        self.curves = {name: curve for name, curve in kept if curve}
 
 
 def _line(event: str, step: int, at: float, wall_s: float, fields: dict) -> bytes:

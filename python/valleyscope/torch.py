@@ -4,7 +4,7 @@
     vs.torch.rule(text)(model.parameters(), lr=1e-3)
 
 Each class is the code that ``valleyscope optimizers show NAME --as pytorch`` prints: parameter groups, ``state_dict``,
-``torch._foreach_*`` for rules of single numbers. ``inspect.getsource`` shows it.
+``torch._foreach_*`` for rules of single numbers.
 """
 
 import linecache
@@ -20,7 +20,7 @@ def rule(text, name="Typed"):
 
 
 def _made(code, name):
-    # With the lines in the cache, tracebacks and `inspect` show them.
+    # With the lines in the cache, tracebacks show them.
     file = f"<valleyscope rule {name}>"
     linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
     names = {"__name__": f"{__name__}.{name}", "torch": _torch}

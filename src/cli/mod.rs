@@ -126,9 +126,6 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// The variable with the path of the command, where another program, such as Python, runs this one as a library.
-pub const COMMAND: &str = "VALLEYSCOPE_COMMAND";
-
 /// The default of `RUST_LOG`.
 const LOGGED: &str = "error,valleyscope=warn";
 
@@ -246,9 +243,17 @@ fn landscape_preset(name: &OsStr, settings: &[(String, String)]) -> Result<Lands
         return Err(wrong_kind("a preset of the kind Landscape", name, &preset));
     }
     match changed(&preset, settings)?.as_changed_from(&preset) {
-        Preset::Landscape(preset) => Ok(preset),
+        Preset::Landscape(preset) => {
+            check_computable(&preset)?;
+            Ok(preset)
+        }
         _ => unreachable!("a preset with another value of a field is of the same kind"),
     }
+}
+
+/// Refuses a preset with an optimizer whose steps cannot be taken here.
+fn check_computable(preset: &LandscapePreset) -> Result<(), Failure> {
+    simulations(preset)?.iter().try_for_each(|spec| spec.check_computable().map_err(Failure::bad_input))
 }
 
 /// Refuses a preset of another kind than expected, and names the command that runs it.

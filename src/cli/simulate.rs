@@ -54,7 +54,6 @@ pub(super) fn run(args: &SimulateArgs) -> Result<(), Failure> {
         .or(preset.planned_steps())
         .ok_or_else(|| Failure::BadInput(anyhow!("the preset has no number of steps; give one with --steps N")))?;
     let record = preset.record();
-    record.spec.check_computable().map_err(Failure::bad_input)?;
     check_size(format, &record.spec, steps, args.every)?;
     let interrupt = Interrupt::listen()?;
     let mut recorder = Recorder::new(format, args.out.as_deref(), preset, recorded(steps, args.every))?;

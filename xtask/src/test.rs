@@ -123,15 +123,19 @@ impl Drop for LeftOut {
     }
 }
 
-/// Makes the Python package as the tests have built it, installs it in a virtual environment, and runs its tests.
+/// Makes the Python package with the profile of tests, installs it in a virtual environment, and runs its tests. Without
+/// the packages that they need, they are left out.
 fn test_python(left_out: &LeftOut) -> Result<(), Stop> {
-    const PACKAGES: [&str; 6] = ["pytest", "nbclient", "ipykernel", "pandas", "xarray", "tqdm"];
+    const PACKAGES: [&str; 7] = ["numpy", "pytest", "nbclient", "ipykernel", "pandas", "xarray", "tqdm"];
     const WITH_TORCH: [&str; 2] = ["torch==2.11.0", "pytorch_optimizer==4.1.0"];
+    const FOLDER: &str = "python-tests";
+    if let Err(stop) = wheel::environment(FOLDER, &PACKAGES).and_then(|_| wheel::maturin()) {
+        left_out.add(&format!("the tests of the Python package: {}", stop.message));
+        return Ok(());
+    }
     let wheel = wheel::wheel("dev", false)?;
-    let wheel = wheel.to_string_lossy();
-    wheel::environment("python-tests", &PACKAGES)?;
-    let python = wheel::environment("python-tests", &["--force-reinstall", "--no-deps", &wheel])?;
-    if wheel::environment("python-tests", &WITH_TORCH).is_err() {
+    let python = wheel::environment(FOLDER, &["--force-reinstall", "--no-deps", &wheel.to_string_lossy()])?;
+    if wheel::environment(FOLDER, &WITH_TORCH).is_err() {
         left_out.add("the tests of the Python package that need torch: it could not be installed");
     }
     let mut tests = Command::new(python);

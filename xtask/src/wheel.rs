@@ -10,8 +10,10 @@ use super::cargo::{forget_package, project, step};
 use super::worker::Audience;
 use super::{Stop, say, setup, worker};
 
-/// What makes the wheel.
-const MATURIN: &str = "maturin>=1.9,<2";
+/// The Python that has what makes the wheel.
+pub fn maturin() -> Result<PathBuf, Stop> {
+    environment("wheel", &["maturin>=1.9,<2"])
+}
 
 /// Builds the native module, which is the program, too, in a profile, and the worker if wanted; makes a wheel of them, and
 /// returns its path.
@@ -24,7 +26,7 @@ pub fn wheel(profile: &str, with_worker: bool) -> Result<PathBuf, Stop> {
         worker::set_up(Audience::here())?;
         add(&worker::installed()?, &programs)?;
     }
-    let python = environment("wheel", &[MATURIN])?;
+    let python = maturin()?;
     let wheels = project().join("target/wheels");
     let mut maturin = Command::new(python);
     maturin.args(["-m", "maturin", "build", "--profile", profile, "--out"]).arg(&wheels);

@@ -1,6 +1,7 @@
 //! Simulations.
 
 use std::io::Cursor;
+use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -15,8 +16,8 @@ use crate::external::Stepper;
 
 /// The most bytes of the arrays of a simulation.
 const MOST_BYTES: u64 = 2 << 30;
-/// The steps between two calls for progress.
-const STEPS: u64 = 64;
+/// How often signals are checked and progress is told.
+pub(crate) const TICK: Duration = Duration::from_millis(50);
 
 /// A recorded simulation: the bytes of its NPZ archive, and its figure.
 #[pyclass(frozen, module = "valleyscope")]
@@ -58,6 +59,10 @@ pub(crate) fn simulate(
         return Err(PyValueError::new_err("expected a preset of the kind Landscape; `sweep` computes phase diagrams"));
     };
     preset.simulations.truncate(1);
+    if every == 0 {
+        return Err(PyValueError::new_err("expected `every` to be at least 1, found 0"));
+    }
+    let has_external = preset.spec().check_computable().is_err();
     let steps = preset.planned_steps().unwrap_or(LandscapePreset::DEFAULT_STEPS);
     let recorded = steps.div_ceil(every).saturating_add(1);
     let bytes = recorded.saturating_mul(TrajectoryArrays::bytes_a_step(preset.spec()));
@@ -74,27 +79,42 @@ pub(crate) fn simulate(
     let mut stepper = Stepper::new(begin);
     let mut arrays = TrajectoryArrays::new(preset, recorded as usize);
     arrays.record(trajectories.simulation());
+    let mut told = Instant::now();
     while !trajectories.is_complete() {
-        let mut external = |id: u32, theta: &mut [f64], gradient: &[f64]| {
-            let rate = rates.iter().find(|(of, _)| *of == id).map_or(f64::NAN, |(_, rate)| *rate);
-            stepper.step(id, rate, theta, gradient)
+        let record = |trajectories: &Trajectories, arrays: &mut TrajectoryArrays| {
+            if trajectories.step().is_multiple_of(every) || trajectories.is_complete() {
+                arrays.record(trajectories.simulation());
+            }
         };
-        if !trajectories.advance_with(&mut external) {
-            break;
+        if has_external {
+            let mut external = |id: u32, theta: &mut [f64], gradient: &[f64]| {
+                let rate = rates.iter().find(|(of, _)| *of == id).map_or(f64::NAN, |(_, rate)| *rate);
+                stepper.step(id, rate, theta, gradient)
+            };
+            if !trajectories.advance_with(&mut external) {
+                break;
+            }
+            record(&trajectories, &mut arrays);
+        } else {
+            // Other threads of Python go on meanwhile.
+            py.detach(|| {
+                let begun = Instant::now();
+                while !trajectories.is_complete() && begun.elapsed() < TICK {
+                    trajectories.advance();
+                    record(&trajectories, &mut arrays);
+                }
+            });
         }
-        let step = trajectories.step();
-        if step.is_multiple_of(every) || trajectories.is_complete() {
-            arrays.record(trajectories.simulation());
-        }
-        if step.is_multiple_of(STEPS) || trajectories.is_complete() {
+        if told.elapsed() >= TICK {
+            told = Instant::now();
             py.check_signals()?;
-            progress.call1((step, steps))?;
+            progress.call1((trajectories.step(), steps, "steps"))?;
         }
     }
     if let Some(error) = stepper.error {
         return Err(error);
     }
     let mut npz = Cursor::new(Vec::new());
-    arrays.write(&mut npz)?;
-    Ok(Simulation { npz: npz.into_inner(), figure: Figure::landscape(&trajectories) })
+    py.detach(|| arrays.write(&mut npz))?;
+    Ok(Simulation { npz: npz.into_inner(), figure: py.detach(|| Figure::landscape(&trajectories)) })
 }

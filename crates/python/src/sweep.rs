@@ -1,12 +1,11 @@
 //! Phase diagrams.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Cursor;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::TryRecvError;
 use std::thread::available_parallelism;
-use std::time::Duration;
 
 use pyo3::exceptions::{PyFileNotFoundError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -16,17 +15,14 @@ use valleyscope::sweep::pictures::{PICTURE_DPI, PICTURES};
 use valleyscope::sweep::pool::{Pool, Sweep as RunningSweep};
 use valleyscope::sweep::result::SweepResult;
 use valleyscope_engine::sweep::{
-    Backend, Diagram, ExternalRun, ExternalRuns, Precision, SweepJob, SweepSpec, external_metrics,
+    Backend, Diagram, ExternalRun, ExternalRuns, Point, Precision, SweepJob, SweepSpec, external_metrics,
 };
 use valleyscope_experiments::preset::Preset;
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 
 use crate::errors::{preset_error, value_error};
 use crate::external::Stepper;
-use crate::simulate::svg;
-
-/// How often signals are checked and progress is told.
-const TICK: Duration = Duration::from_millis(20);
+use crate::simulate::{TICK, svg};
 
 /// A computed phase diagram.
 #[pyclass(frozen, module = "valleyscope")]
@@ -96,11 +92,11 @@ pub(crate) fn sweep(
     let external = Arc::new(ExternalRuns::default());
     loop {
         compute(py, &pool, &spec, backend, &external, &mut diagram, progress)?;
-        let lacking = external.take_lacking();
-        if lacking.is_empty() {
+        let missing = external.take_missing();
+        if missing.is_empty() {
             break;
         }
-        take_steps(&spec, lacking, &external, begin, progress)?;
+        take_steps(&spec, missing, &external, begin, progress)?;
     }
     if !diagram.is_complete() {
         return Err(PyRuntimeError::new_err("a thread of the sweep has failed; its message is on standard error"));
@@ -148,9 +144,12 @@ fn take_steps(
     progress: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
     let all = runs.len();
+    let mut points: HashMap<[usize; 2], Point> = HashMap::new();
     let mut groups: BTreeMap<(usize, u64), Vec<ExternalRun>> = BTreeMap::new();
     for run in runs {
-        groups.entry((run.optimizer, run.learning_rate(spec).to_bits())).or_default().push(run);
+        let point = points.entry(run.pixel).or_insert_with(|| spec.point(run.pixel[0], run.pixel[1]));
+        let rate = point.optimizers[run.optimizer].learning_rate(run.candidate);
+        groups.entry((run.optimizer, rate.to_bits())).or_default().push(run);
     }
     let mut done = 0;
     for ((_, rate), mut group) in groups {

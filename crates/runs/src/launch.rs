@@ -95,6 +95,9 @@ fn quoted(output: &str) -> String {
     if output.is_empty() { String::new() } else { format!("; its last output:\n{output}") }
 }
 
+/// The variable with the path of the command, where another program, such as Python, runs Valleyscope as a library.
+pub const COMMAND: &str = "VALLEYSCOPE_COMMAND";
+
 impl WorkerProgram {
     pub const NAME: &str = "valleyscope-train";
 
@@ -108,7 +111,9 @@ impl WorkerProgram {
             };
         }
         let file = format!("{}{}", Self::NAME, std::env::consts::EXE_SUFFIX);
-        let next_to_program = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.join(file)));
+        // Where another program, such as Python, runs this one as a library, its own place says nothing.
+        let own = || std::env::var_os(COMMAND).is_none().then(std::env::current_exe)?.ok();
+        let next_to_program = own().and_then(|program| Some(program.parent()?.join(file)));
         let installed = WorkerFolder::of_user().map(|folder| folder.program());
         let found = [next_to_program, installed].into_iter().flatten().find(|path| path.is_file());
         found.map(|path| WorkerProgram { path }).ok_or(LaunchError::Missing)

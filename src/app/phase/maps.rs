@@ -192,7 +192,7 @@ impl PhasePanel {
         let is_idle = !self.diagrams.is_running() && !self.diagrams.is_recalling();
         if is_idle && self.diagrams.present.diagram.known_near([0, 0]).is_none() {
             let area = Rect::from_center_size(frame.center(), Vec2::new(200.0, 34.0));
-            ui.add_enabled_ui(self.editor.draft.sweep.check().is_ok(), |ui| {
+            ui.add_enabled_ui(self.diagrams.check(&self.editor.draft.sweep).is_ok(), |ui| {
                 // The map below has about the colour of a button.
                 let outline = Stroke::new(1.0, ui.visuals().weak_text_color());
                 if ui.put(area, Button::new("Compute this diagram").stroke(outline)).clicked() {

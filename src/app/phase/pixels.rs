@@ -226,7 +226,7 @@ fn simulation(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric)
             },
         }
     });
-    let optimizers: Vec<OptimizerSpec> = optimizers.collect();
+    let optimizers: Vec<OptimizerSpec> = optimizers.take(SimulationSpec::MAX_OPTIMIZERS).collect();
     if optimizers.is_empty() {
         return None;
     }

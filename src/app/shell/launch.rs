@@ -99,7 +99,8 @@ fn open(options: AppOptions, store: Option<&Store>, tried_adapters: &TriedAdapte
 
 /// Restarts the program, as the event loop cannot be reused after a panic. The session is in the store.
 fn restart(reason: &str) -> io::Result<()> {
-    let program = std::env::var_os(crate::cli::COMMAND).map_or_else(std::env::current_exe, |path| Ok(path.into()))?;
+    let program =
+        std::env::var_os(valleyscope_runs::COMMAND).map_or_else(std::env::current_exe, |path| Ok(path.into()))?;
     std::process::Command::new(program).arg("app").env(RESTART_REASON, reason).spawn().map(drop)
 }
 

@@ -20,7 +20,7 @@ use crate::cli::landscape_args::with_compared;
 use crate::cli::output::{ProgressLine, ProgressUnit};
 use crate::cli::run_args::RunsLocation;
 use crate::cli::sweep::{SweepRunner, Taker};
-use crate::cli::{Failure, assignment, changed, say};
+use crate::cli::{Failure, assignment, changed, check_computable, say};
 use crate::draw::{Compared, Figure, Map, Trajectories};
 use crate::sweep::result::SweepResult;
 use crate::sweep::result::scan::{ScanError, ScanResult};
@@ -189,6 +189,7 @@ impl Plan {
 
     fn of_landscape(preset: LandscapePreset, args: &FigureArgs) -> Result<Plan, Failure> {
         let mut preset = with_compared(preset, &args.beside)?;
+        check_computable(&preset)?;
         let specs = preset.simulations.iter_mut().filter_map(|simulation| simulation.spec.as_mut());
         for SimulationSpec { particles, .. } in specs {
             if args.quick && particles.get() > QUICK_PARTICLES as usize {
@@ -284,7 +285,6 @@ impl FigureComputer {
     }
 
     fn simulate(&self, trajectories: &mut Trajectories) -> Result<(), Failure> {
-        trajectories.spec().check_computable().map_err(Failure::bad_input)?;
         let mut progress = ProgressLine::new(trajectories.steps(), ProgressUnit::STEPS, false);
         while !trajectories.is_complete() && !self.runner.interrupt.is_raised() {
             trajectories.advance();

@@ -1,7 +1,7 @@
 //! Runs of external optimizers, such as Python objects: the caller takes their steps.
 //!
-//! A sweep looks the runs up among the known ones ([`ExternalRuns`]) and notes those that it lacks. The caller computes
-//! these ([`external_metrics`]) and begins the sweep again where it stopped, until none is lacking. So replicates,
+//! A sweep looks the runs up among the known ones ([`ExternalRuns`]) and notes those that it misses. The caller computes
+//! these ([`external_metrics`]) and begins the sweep again where it stopped, until none is missing. So replicates,
 //! certainty and adaptive sampling are those of all optimizers. An external optimizer takes one step of many runs at a
 //! time, of any pixels, as long as they share its learning rate.
 
@@ -29,19 +29,11 @@ pub struct ExternalRun {
     pub replicate: usize,
 }
 
-impl ExternalRun {
-    /// η of the run.
-    pub fn learning_rate(&self, spec: &SweepSpec) -> f64 {
-        let [row, column] = self.pixel;
-        spec.point(row, column).optimizers[self.optimizer].learning_rate(self.candidate)
-    }
-}
-
-/// The known runs of external optimizers, and those that a sweep lacks.
+/// The known runs of external optimizers, and those that a sweep misses.
 #[derive(Debug, Default)]
 pub struct ExternalRuns {
     known: RwLock<HashMap<ExternalRun, Metrics<f64>>>,
-    lacking: Mutex<BTreeSet<ExternalRun>>,
+    missing: Mutex<BTreeSet<ExternalRun>>,
 }
 
 impl ExternalRuns {
@@ -49,9 +41,9 @@ impl ExternalRuns {
         self.known.write().expect(NO_PANIC).extend(runs);
     }
 
-    /// The runs that were asked for and are not known, in order; from then on none is lacking.
-    pub fn take_lacking(&self) -> Vec<ExternalRun> {
-        std::mem::take(&mut *self.lacking.lock().expect(NO_PANIC)).into_iter().collect()
+    /// The runs that were asked for and are not known, in order; from then on none is missing.
+    pub fn take_missing(&self) -> Vec<ExternalRun> {
+        std::mem::take(&mut *self.missing.lock().expect(NO_PANIC)).into_iter().collect()
     }
 
     pub(super) fn at(&self, pixel: [usize; 2]) -> ExternalRunsAt<'_> {
@@ -69,7 +61,7 @@ pub(super) struct ExternalRunsAt<'a> {
 }
 
 impl ExternalRunsAt<'_> {
-    /// The metrics of the runs of an optimizer; `None` if one is not known, and those are lacking from then on.
+    /// The metrics of the runs of an optimizer; `None` if one is not known, and those are missing from then on.
     pub(super) fn metrics(&self, optimizer: usize, runs: &[Run]) -> Option<Vec<Metrics<f64>>> {
         let pixel = self.pixel;
         let run = |run: &Run| ExternalRun { optimizer, candidate: run.candidate, pixel, replicate: run.replicate };
@@ -77,7 +69,7 @@ impl ExternalRunsAt<'_> {
         let metrics: Option<Vec<_>> = runs.iter().map(|of| known.get(&run(of)).copied()).collect();
         if metrics.is_none() {
             let unknown = runs.iter().map(run).filter(|run| !known.contains_key(run));
-            self.all.lacking.lock().expect(NO_PANIC).extend(unknown);
+            self.all.missing.lock().expect(NO_PANIC).extend(unknown);
         }
         metrics
     }

@@ -89,7 +89,7 @@ impl WideWork for AllRuns<'_> {
         V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet,
     {
         let AllRuns { pixel, replicates } = self;
-        if !pixel.has_external(|optimizer| pixel.point.optimizers[optimizer].runs(replicates.clone())) {
+        if !pixel.knows_external(|optimizer| pixel.point.optimizers[optimizer].runs(replicates.clone())) {
             return None;
         }
         let is_on_plane = pixel.point.dimension.get() == 2;
@@ -142,11 +142,11 @@ impl PixelRuns<'_> {
         }
     }
 
-    /// Whether all of some runs of the external optimizers are known. Those that are not are noted as lacking.
-    pub(super) fn has_external(&self, runs_of: impl Fn(usize) -> Vec<Run>) -> bool {
+    /// Whether all of some runs of the external optimizers are known. Those that are not are noted as missing.
+    pub(super) fn knows_external(&self, runs_of: impl Fn(usize) -> Vec<Run>) -> bool {
         let optimizers = self.point.optimizers.iter().enumerate();
         let external = optimizers.filter(|(_, of)| of.kind() == RuleKind::External);
-        // Each is asked, so that all that is lacking is noted.
+        // Each is asked, so that all that is missing is noted.
         external.filter(|(optimizer, _)| self.external(*optimizer, &runs_of(*optimizer)).is_none()).count() == 0
     }
 

@@ -180,7 +180,7 @@ impl SweepWork {
         let point = self.spec.point(task.pixel[0], task.pixel[1]);
         let Some(runs) = all_runs(self.backend, self.runs_at(task.pixel, &point), portion.replicates(&self.spec))
         else {
-            return self.lacks_runs();
+            return self.misses_runs();
         };
         self.steps.fetch_add(task.steps, Ordering::Relaxed);
         Ok(self.finish(task.pixel, portion, runs))
@@ -192,8 +192,8 @@ impl SweepWork {
         PixelRuns { spec: &self.spec, point, key, external, cancelled: &self.cancelled }
     }
 
-    /// The outcome of a task without its runs: it was cancelled, or lacks runs of external optimizers.
-    fn lacks_runs(&self) -> Result<Option<Finished>, Cancelled> {
+    /// The outcome of a task without its runs: it was cancelled, or misses runs of external optimizers.
+    fn misses_runs(&self) -> Result<Option<Finished>, Cancelled> {
         if self.cancelled.load(Ordering::Relaxed) { Err(Cancelled) } else { Ok(None) }
     }
 
@@ -214,9 +214,12 @@ impl SweepWork {
         let rules = races.rules.get_or_init(|| RaceRules::new(&self.spec, &races.adaptive));
         let context = RaceContext { backend: self.backend, pixel, rules };
         let before = race.runs();
-        Arc::make_mut(&mut race).advance(&context, until).ok_or(Cancelled)?;
+        let is_through = Arc::make_mut(&mut race).advance(&context, until).is_some();
+        if !is_through && self.cancelled.load(Ordering::Relaxed) {
+            return Err(Cancelled);
+        }
         if race.runs() == 0 {
-            // Runs of external optimizers are lacking.
+            // Runs of external optimizers are missing.
             *state = RaceState::Ahead;
             return Ok(None);
         }

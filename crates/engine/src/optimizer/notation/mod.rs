@@ -14,7 +14,7 @@ mod tests;
 
 use self::lowered::live;
 use super::trace::trace_all_steps;
-use super::{Need, RatedRule, RuleSpec, Trace, program};
+use super::{Need, RatedRule, RuleKind, RuleSpec, Trace, program};
 use crate::expression::{Dependence, Graph, Input, Node, NodeId, Op};
 use crate::language::GREEK;
 
@@ -58,6 +58,9 @@ impl Notation {
 ///
 /// Describes an operation of the rule that the notation lacks.
 pub fn written(rule: &RatedRule, notation: Notation) -> Result<String, String> {
+    if rule.rule.kind() == RuleKind::External {
+        return Err(format!("{} cannot be written: its code is not in the program", rule.name()));
+    }
     match notation {
         Notation::Text => {
             let refused = |what| format!("{} cannot be written as text: the language lacks {what}", rule.name());

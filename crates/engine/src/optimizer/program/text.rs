@@ -4,7 +4,7 @@ use crate::expression::print::{Binding, Language, Printed, Printer};
 use crate::expression::{Dependence, Input, Node, NodeId, Op, PartRole};
 use crate::optimizer::notation::ascii_name;
 use crate::optimizer::trace::trace_all_steps;
-use crate::optimizer::{Need, RuleSpec, Trace, WEIGHT_DECAY};
+use crate::optimizer::{Need, RuleKind, RuleSpec, Trace, WEIGHT_DECAY};
 
 /// Writes a rule in the language, from its recorded step. A choice among the hyperparameters is made as `rule` has it.
 ///
@@ -14,6 +14,9 @@ use crate::optimizer::{Need, RuleSpec, Trace, WEIGHT_DECAY};
 pub fn text_of(rule: &RuleSpec) -> Result<String, &'static str> {
     if let Some(typed) = rule.kind().typed() {
         return Ok(typed.text().to_owned());
+    }
+    if rule.kind() == RuleKind::External {
+        return Err("code outside of the program");
     }
     if rule.gradient_toward().is_some() {
         return Err("a gradient that is taken elsewhere than at θ");

@@ -21,8 +21,6 @@
 //! are used up. It also ends where even a lead that is [`LEAD_BOUND`] standard errors larger than its estimate would
 //! not decide it in time.
 
-use std::sync::atomic::Ordering;
-
 use serde::{Deserialize, Serialize};
 
 use super::sequential_test::{Evidence, FirstRuns, InterimAnalyses};
@@ -202,43 +200,22 @@ impl Race {
         open.map(|candidate| rules.error_probability(candidate)).fold(0.0, f64::max)
     }
 
-    /// Runs round after round to the end, or `until` the race has this many runs, or until it lacks runs of external
-    /// optimizers. Returns `None` if cancelled; the race is then useless.
+    /// Runs round after round to the end, or `until` the race has this many runs. Returns `None` if cancelled, where the
+    /// race is useless, or if runs of external optimizers are missing, where it is as it was before the round.
     pub(in crate::sweep) fn advance(&mut self, context: &RaceContext<'_>, until: Option<usize>) -> Option<()> {
-        loop {
-            let before = context.pixel.external.map(|_| self.clone());
-            match (self.advance_by_round(context, until), before) {
-                (Some(true), _) => {}
-                (Some(false), _) => return Some(()),
-                (None, Some(before)) if !context.pixel.cancelled.load(Ordering::Relaxed) => {
-                    *self = before;
-                    return Some(());
-                }
-                (None, _) => return None,
-            }
-        }
-    }
-
-    /// Runs the next round; returns whether more may follow.
-    fn advance_by_round(&mut self, context: &RaceContext<'_>, until: Option<usize>) -> Option<bool> {
         if self.runs == 0 {
             let all: Vec<(usize, usize)> =
                 (0..self.candidates.len()).map(|index| (index, Adaptive::FIRST_REPLICATES)).collect();
             self.sample(context, &all)?;
-            return Some(true);
         }
-        if self.end.is_some() {
-            return Some(false);
-        }
-        match self.next_round(context) {
-            Err(end) => self.end = Some(end),
-            Ok(_) if until.is_some_and(|until| self.runs >= until) => {}
-            Ok(round) => {
-                self.run_round(context, &round)?;
-                return Some(true);
+        while self.end.is_none() {
+            match self.next_round(context) {
+                Err(end) => self.end = Some(end),
+                Ok(_) if until.is_some_and(|until| self.runs >= until) => break,
+                Ok(round) => self.run_round(context, &round)?,
             }
         }
-        Some(false)
+        Some(())
     }
 
     /// Returns the candidate in the race with the best mean, the first of equals; none if all have diverged.
@@ -329,9 +306,9 @@ impl Race {
     fn run_round(&mut self, context: &RaceContext<'_>, round: &Round) -> Option<()> {
         let &Round { ref field, leader, share } = round;
         let (metric, rules) = (context.pixel.spec.metric, context.rules);
-        self.candidates[leader].has_led = true;
         let caps: Vec<f64> = field.iter().map(|(index, _)| self.candidates[*index].first_runs.cap()).collect();
         let values = self.sample(context, field)?;
+        self.candidates[leader].has_led = true;
         if field.iter().any(|(index, _)| self.candidates[*index].has_led && self.candidates[*index].has_diverged) {
             self.restart_comparisons();
             return Some(());
@@ -380,7 +357,7 @@ impl Race {
             runs.collect()
         };
         let external_runs = |optimizer| runs_of(self, &of_optimizer(self, optimizer));
-        if !context.pixel.has_external(external_runs) {
+        if !context.pixel.knows_external(external_runs) {
             return None;
         }
         let mut values = Vec::with_capacity(field.len());
