@@ -11,17 +11,13 @@ import time
 from pathlib import Path
 
 import pytest
-
-PACKAGE = str(Path(__file__).parents[2] / "python")
-sys.path.insert(0, PACKAGE)
-
-from valleyscope.run import Run, runs_folder  # noqa: E402
+from valleyscope.run import Run, runs_folder
 
 
 def begin(script, *arguments, **environment):
     """Start a script, whose first line imports `Run`, in a process of its own."""
     script = "import os, sys, time\nfrom valleyscope.run import Run\n" + textwrap.dedent(script)
-    environment = {**os.environ, "PYTHONPATH": PACKAGE, **environment}
+    environment = {**os.environ, **environment}
     command = [sys.executable, "-c", script, *map(str, arguments)]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 

@@ -41,10 +41,11 @@ def test_random_numbers_of_the_process_stay():
 
 
 RULES = [key for key, _ in vs._native.rules()]
-# Rules that see a whole tensor: x and y are a matrix of 2 × 1.
-WHOLE = {"AdamMini", "Mars", "Muon", "Shampoo", "Soap"}
-# Sophia's step needs estimates of the curvature, and exact MARS a closure.
-WITHOUT_GRADIENT_ONLY = {"Sophia", "Mars"}
+# Rules that see a whole tensor, with the shape of x and y.
+WHOLE = {"AdamMini": (1, 2), "Muon": (2, 1), "Shampoo": (2,), "Soap": (2, 1)}
+# Sophia's step needs estimates of the curvature, and exact MARS a closure. The parameters of Schedule-Free are where it
+# takes the gradient, and the built-in rule shows the average.
+NEED_MORE = {"Mars", "ScheduleFree", "Sophia"}
 
 
 def values_of(key):
@@ -57,10 +58,10 @@ def values_of(key):
 
 def printed(key, **settings):
     make = lambda params, lr: getattr(vs.torch, key)(params, lr=lr)
-    return vs.Optimizer(make, key, elementwise=key not in WHOLE, **settings)
+    return vs.Optimizer(make, key, elementwise=key not in WHOLE, shape=WHOLE.get(key), **settings)
 
 
-@pytest.mark.parametrize("key", [key for key in RULES if key not in WITHOUT_GRADIENT_ONLY])
+@pytest.mark.parametrize("key", [key for key in RULES if key not in NEED_MORE])
 def test_a_printed_class_is_the_built_in_rule(key):
     settings = {"steps": 80, "particles": 5, "noise": 0.2, "progress": False}
     ours = vs.simulate("fig1c", [getattr(vs, key)(learning_rate=0.003, **values_of(key))], **settings)
@@ -71,7 +72,7 @@ def test_a_printed_class_is_the_built_in_rule(key):
 def test_printed_classes_win_where_the_built_in_rules_do():
     calm = {"columns.from": 0.01, "columns.to": 0.3}
     settings = {"grid": (3, 3), "steps": 100, "replicates": 3, "precision": "f64", "progress": False, "set": calm}
-    keys = [key for key in RULES if key not in WITHOUT_GRADIENT_ONLY | WHOLE]
+    keys = [key for key in RULES if key not in NEED_MORE | set(WHOLE)]
     ours = [getattr(vs, key)(learning_rates=RATES, **values_of(key)) for key in keys]
     ours = vs.sweep("fig2a", optimizers=ours, **settings)
     theirs = vs.sweep("fig2a", optimizers=[printed(key, learning_rates=RATES) for key in keys], **settings)

@@ -30,7 +30,7 @@ pub fn wheel(profile: &str, with_worker: bool) -> Result<PathBuf, Stop> {
     let wheels = project().join("target/wheels");
     let mut maturin = Command::new(python);
     maturin.args(["-m", "maturin", "build", "--profile", profile, "--out"]).arg(&wheels);
-    maturin.arg("--manifest-path").arg(project().join("crates/python/Cargo.toml"));
+    maturin.current_dir(project().join("python"));
     forget_package(&mut maturin);
     step("the wheel: maturin build", &mut maturin)?;
     let newest = fs::read_dir(&wheels).map_err(|error| failed(&wheels, &error))?.filter_map(|entry| {
