@@ -124,7 +124,8 @@ impl PhasePanel {
     /// Opens a preset and starts its diagram. Undo restores the previous one.
     fn open_sweep(&mut self, preset: SweepPreset, file: Option<PathBuf>) {
         self.put(preset, file);
-        // A preset has been checked when it was read.
+        // A preset has been checked when it was read. The panel shows why missing pixels of an external optimizer are not
+        // computed.
         let clean = self.clean();
         match self.diagrams.run(&self.editor.draft.sweep, &clean, false) {
             Ok(()) => self.diagrams.relabel(&clean),

@@ -92,7 +92,8 @@ impl PhasePanel {
                 requests.actions.push(Action::Open(Box::new(Preset::Landscape(preset))));
             }
             None => {
-                let text = "A landscape has two dimensions; this pixel has more.".to_owned();
+                let text =
+                    "A landscape has two dimensions; this pixel has more, or external optimizers only.".to_owned();
                 requests.actions.push(Action::Notify(text));
             }
         }

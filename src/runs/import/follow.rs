@@ -57,7 +57,7 @@ impl Follower {
     ///
     /// # Errors
     ///
-    /// Fails if the path cannot be read, or holds too many runs.
+    /// Fails if nothing was found so far and the path cannot be read, or holds too many runs.
     pub fn poll(&mut self, mut take: impl FnMut(Imported)) -> Result<(), ImportError> {
         let begun = Instant::now();
         if begun < self.next {
@@ -65,6 +65,8 @@ impl Follower {
         }
         let found = match find(&self.into, &self.path) {
             Err(ImportError::Nothing(_)) => Vec::new(),
+            // A folder that was read before may be out of reach for a while.
+            Err(_) if !self.known.is_empty() => Vec::new(),
             found => found?,
         };
         for found in found {

@@ -375,6 +375,8 @@ fn number_boxes_of_the_training_form_show_all_digits_with_and_without_data() {
         let mut app = App::begin(Begin { size, ..Begin::default() });
         app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num3);
         app.until("the data", |app| app.shows("Data: MNIST, which is downloaded first"));
+        // The line has moved what is below it.
+        app.settle();
         if has_data {
             let folder = app.folder.path().join("images");
             let digits = Digits { images: vec![9; 3 * PIXELS], labels: vec![1, 2, 3] };
