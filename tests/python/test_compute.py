@@ -113,3 +113,11 @@ def test_control_c_ends_long_work():
     _, errors = child.communicate(timeout=20)
     assert time.monotonic() - begun < 5.0
     assert "KeyboardInterrupt" in errors
+
+
+def test_the_stubs_name_what_there_is():
+    from pathlib import Path
+
+    stubs = (Path(vs.__file__).parent / "__init__.pyi").read_text(encoding="utf-8")
+    names = {line.split()[1].split("(")[0].rstrip(":") for line in stubs.splitlines() if line.startswith(("class ", "def "))}
+    assert names | {"Run", "__version__", "torch"} == set(vs.__all__)
