@@ -11,7 +11,7 @@ use valleyscope_engine::simulation::{
     Ensemble, History, OptimizerSpec, Record, Sample, Simulation, SimulationSpec, defaults,
 };
 use valleyscope_engine::terminal_escape::is_unseen;
-use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::preset::{LandscapePreset, Preset};
 use valleyscope_runs::plain_file;
 use valleyscope_runs::plain_file::Links;
 
@@ -57,6 +57,16 @@ const STEPS: &str = "step";
 const OF_SWEEP: &str = "score";
 
 impl RecordedCloud {
+    /// The simulation in which the cloud was recorded, without external optimizers, if the file names it and another
+    /// optimizer is left.
+    pub fn preset(&self) -> Option<LandscapePreset> {
+        let (record, _) = self.recording.session.as_ref()?;
+        let mut spec = record.spec.clone();
+        spec.optimizers.retain(|optimizer| optimizer.rule.rule.kind() != RuleKind::External);
+        let name = self.recording.path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        (!spec.optimizers.is_empty()).then(|| LandscapePreset::new(format!("Recording {name}"), spec))
+    }
+
     /// The largest number of clouds that are shown together.
     pub const MOST: usize = 16;
     /// The largest size of all positions of a file as float64, in bytes.

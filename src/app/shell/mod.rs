@@ -30,7 +30,7 @@ use session::{Saver, SessionTexts, UNSAVED};
 use tab::{AppOptions, ExitState, Opened, Start, TabFrame, TabWindow};
 use tabs::{Session, TabName, Tabs, WindowState};
 use valleyscope_experiments::difference::DifferenceTable;
-use valleyscope_experiments::preset::{Loaded, PresetSource};
+use valleyscope_experiments::preset::{Loaded, Preset, PresetSource};
 use valleyscope_runs::atomic_file::Overwrite;
 use window::{Presentation, WindowLayout};
 
@@ -41,7 +41,7 @@ use super::training::TrainingPanel;
 use super::widgets::plot::install_curves;
 use super::widgets::theme;
 use crate::draw::FallbackFonts;
-use crate::player::PlayerCommand;
+use crate::player::{PlayerCommand, RecordedCloud};
 
 struct Dialogs {
     messages: Messages,
@@ -140,6 +140,11 @@ impl Valleyscope {
 
     fn show(&mut self, Opened { preset, result, recorded, run }: Opened) {
         let ctx = self.context.clone();
+        // Without another one, clouds are shown on the landscape on which they were recorded.
+        let of_recording = recorded.iter().flatten().next().filter(|_| preset.is_none());
+        if let Some(preset) = of_recording.and_then(RecordedCloud::preset) {
+            self.open(&ctx, OpenedContent::Preset(Box::new(Preset::Landscape(preset))), None);
+        }
         if let Some(Loaded { preset, source, .. }) = preset {
             let file = match source {
                 PresetSource::BuiltIn(_) => None,
