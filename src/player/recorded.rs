@@ -385,6 +385,25 @@ mod tests {
     }
 
     #[test]
+    fn the_preset_of_a_recording_has_no_external_optimizers() {
+        const SPEC: &str = r#"Landscape(version: 1, title: "Two", simulations: [(spec: (noise: 2.0, optimizers: [
+            (id: 0, name: "own", rule: External(learning_rate: 0.1)), (id: 1, rule: Adam(learning_rate: 0.1)),
+        ]))])"#;
+        let of_spec = |spec: &str| {
+            let clouds = read(archive(|npz| {
+                npz.text("spec", spec).expect("memory takes all");
+                npz.array("positions", &[2, 2, 3, 2], [0.0; 24]).expect("memory takes all");
+            }));
+            clouds.expect("it is valid")[0].preset()
+        };
+        let preset = of_spec(SPEC).expect("Adam is left");
+        assert_eq!(preset.title, "Recording walk");
+        let kinds: Vec<_> = preset.spec().optimizers.iter().map(|optimizer| optimizer.rule.rule.kind()).collect();
+        assert_eq!((kinds, preset.spec().noise.noise().sigma), (vec![RuleKind::Adam], 2.0));
+        assert_eq!(of_spec("none"), None);
+    }
+
+    #[test]
     fn refusals_state_what_was_expected_and_found() {
         let refused = |shape: &[usize], parts: &[&str]| {
             let error = counted(shape).expect_err("it is refused");
