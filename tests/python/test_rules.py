@@ -254,3 +254,14 @@ def test_latex_is_aligned_equations():
     lines = text("FOCUS", "--as", "latex").splitlines()
     assert (lines[0], lines[-1]) == (r"\begin{aligned}", r"\end{aligned}")
     assert all(line.endswith(r"\\") for line in lines[1:-2])
+
+
+@pytest.mark.parametrize("rule", ["SOAP", "Shampoo", "Muon"])
+@pytest.mark.parametrize("shape", [(6, 4), (0, 5), (3, 0), (2, 3, 4)])
+def test_half_precision_and_empty_tensors_are_stepped(rule, shape):
+    param = torch.ones(shape, dtype=torch.bfloat16, requires_grad=True)
+    optimizer = printed(rule)([param], lr=0.01)
+    for _ in range(12):
+        param.grad = torch.randn(shape).to(torch.bfloat16)
+        optimizer.step()
+    assert param.isfinite().all()

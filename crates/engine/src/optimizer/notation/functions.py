@@ -25,7 +25,7 @@ def outer(g):
     """The product of g with itself for each axis that is not too long."""
     if g.ndim < LEAST_AXES:
         return {}
-    rows = {i: g.movedim(i, 0).reshape(n, -1) for i, n in enumerate(g.shape) if n <= LONGEST}
+    rows = {i: g.movedim(i, 0).reshape(n, -1) for i, n in enumerate(g.shape) if 0 < n <= LONGEST}
     return {i: x @ x.T for i, x in rows.items()}
 
 
@@ -45,18 +45,23 @@ def precondition(x, P):
 
 def inverse_root(a, eps, order):
     """(a + eps I) to the power -1/order of a symmetric matrix a."""
-    values, vectors = torch.linalg.eigh(a)
-    return vectors * (values.clamp(min=0) + eps) ** (-1 / order) @ vectors.T
+    # There is no decomposition of half precision.
+    values, vectors = torch.linalg.eigh(a.to(torch.promote_types(a.dtype, torch.float32)))
+    return (vectors * (values.clamp(min=0) + eps) ** (-1 / order) @ vectors.T).to(a.dtype)
 
 
 def eigenvectors(L):
     """The eigenvectors of each matrix as columns, by falling eigenvalue."""
-    return {i: torch.linalg.eigh(a).eigenvectors.flip(1) for i, a in L.items()}
+    # There is no decomposition of half precision.
+    wide = {i: a.to(torch.promote_types(a.dtype, torch.float32)) for i, a in L.items()}
+    return {i: torch.linalg.eigh(a).eigenvectors.flip(1).to(L[i].dtype) for i, a in wide.items()}
 
 
 def refresh(Q, L, s):
     """A step of orthogonal iteration of Q with L, in place. s follows the order of the columns."""
     for i, a in L.items():
-        order = (Q[i] * (a @ Q[i])).sum(dim=0).argsort(descending=True, stable=True)
+        x = a @ Q[i]
+        order = (Q[i] * x).sum(dim=0).argsort(descending=True, stable=True)
         s.copy_(s.index_select(i, order))
-        Q[i] = torch.linalg.qr(a @ Q[i][:, order]).Q
+        x = x[:, order].to(torch.promote_types(a.dtype, torch.float32))
+        Q[i] = torch.linalg.qr(x).Q.to(a.dtype)

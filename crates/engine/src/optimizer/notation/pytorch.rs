@@ -319,7 +319,7 @@ impl Class<'_> {
                 lines.push("previous_grad = previous[p] if p in previous else torch.zeros_like(p)".to_owned());
             }
             if self.facts.has_shapes {
-                lines.push("is_matrix = group[\"matrices\"] and grad.ndim > 1".to_owned());
+                lines.push("is_matrix = group[\"matrices\"] and grad.ndim > 1 and grad.numel() > 0".to_owned());
             }
             if self.facts.states.len() + self.keys().len() > 0 {
                 lines.extend(self.first_state().lines().map(str::to_owned));

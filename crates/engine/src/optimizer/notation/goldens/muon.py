@@ -76,7 +76,7 @@ class Muon(Optimizer):
 
     def _update(self, group, p, state):
         grad = p.grad
-        is_matrix = group["matrices"] and grad.ndim > 1
+        is_matrix = group["matrices"] and grad.ndim > 1 and grad.numel() > 0
         if not state:
             state["step"] = 0
             state["m"] = torch.zeros_like(p)
