@@ -22,8 +22,10 @@ class Rule:
     def __init__(self, *, learning_rate=None, learning_rates=None, name=None, color=None, **hyperparameters):
         unknown = sorted(set(hyperparameters) - set(self.fields))
         if unknown and self.key != "Typed":
-            known = ", ".join(self.fields)
-            raise TypeError(f"{self.key} has the hyperparameters {known}; found {', '.join(unknown)}")
+            known = f"has the hyperparameters {', '.join(self.fields)}" if self.fields else "has no hyperparameters"
+            raise TypeError(f"{type(self).__name__} {known}; found {', '.join(unknown)}")
+        if learning_rates is not None and len(learning_rates) != 3:
+            raise ValueError(f"expected learning_rates as (from, to, count), found {learning_rates!r}")
         self.learning_rate, self.learning_rates = learning_rate, learning_rates
         self.name, self.color, self.hyperparameters = name, color, hyperparameters
 
@@ -47,7 +49,9 @@ class Rule:
         return f"(id: {index}, {self._label()}rule: {self._rule()}, learning_rates: {rates})"
 
     def __repr__(self):
-        return f"vs.{self._rule()}"
+        given = {"name": self.name, "learning_rate": self.learning_rate, "learning_rates": self.learning_rates}
+        fields = {key: value for key, value in given.items() if value is not None} | self.hyperparameters
+        return f"vs.{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in fields.items())})"
 
 
 def _built_in(key, fields):
@@ -70,8 +74,8 @@ class _Typed(Rule):
 
 
 def rule(text, name="typed", **settings):
-    """A rule in the program's language: ``vs.rule("theta -= lr*sign(g)", learning_rate=0.01)``, with values of its
-    parameters."""
+    """A rule in the program's language: ``vs.rule("theta = theta - eta*sign(g)", learning_rate=0.01)``, with values of
+    its parameters."""
     return _Typed(text, name, **settings)
 
 

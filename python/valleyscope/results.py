@@ -64,12 +64,13 @@ class Simulation(_Arrays):
         _open(folder / "simulation.npz")
 
     def _repr_svg_(self):
-        if self._native is None and "External(" not in self.spec:
+        if self._native is None and "External(" not in self._arrays.get("spec", "External("):
             self._native = _native.simulate(self.spec, 2**63, Stepper([]), lambda *_: None)
         return self._native and self._native.svg()
 
     def __repr__(self):
-        return f"<Simulation of {', '.join(self.optimizers)}, {self.step[-1]} steps>"
+        names = self._arrays.get("optimizers", ["a recorded cloud"])
+        return f"<Simulation of {', '.join(names)}, positions of the shape {self.positions.shape}>"
 
 
 class Sweep(_Arrays):
@@ -112,6 +113,8 @@ class Sweep(_Arrays):
             "replicates": self.replicates[index[1], index[2]],
             "winner": names[winner],
         }
+        if "certainty" in self._arrays:
+            table["certainty"] = self.certainty[index[1], index[2]]
         return pandas.DataFrame(table)
 
     def to_xarray(self):
@@ -176,9 +179,11 @@ def sweep(
         raise ValueError(f"expected the precision f32 or f64, found {precision!r}")
     listed = None
     if optimizers is not None:
-        listed = "[" + ", ".join(_rule(of).in_sweep(index) for index, of in enumerate(optimizers)) + "]"
+        listed = "[" + ", ".join(of.in_sweep(index) for index, of in enumerate(_rules(optimizers))) + "]"
     settings = dict(settings)
     if grid is not None:
+        if isinstance(grid, str) or np.size(grid) != 2:
+            raise ValueError(f"expected grid as (rows, columns), found {grid!r}")
         rows, columns = grid
         settings |= {"rows.count": int(rows), "columns.count": int(columns)}
     if adaptive is True:
@@ -195,22 +200,25 @@ def sweep(
 
 def _changed(preset, of_paths, settings, optimizers):
     changed = load(preset).copy()
-    all_settings = [*(of_paths or {}).items(), *settings.items()]
-    if optimizers is not None:
-        all_settings.append(("optimizers", optimizers))
+    # Settings may be of the optimizers that are passed.
+    all_settings = [] if optimizers is None else [("optimizers", optimizers)]
+    all_settings += [*(of_paths or {}).items(), *settings.items()]
     return changed._set(all_settings) if all_settings else changed
 
 
-def _rule(optimizer):
-    if not isinstance(optimizer, Rule):
-        found = type(optimizer).__name__
-        raise TypeError(f"expected optimizers such as vs.Adam() or vs.Optimizer(make, name), found {found}")
-    return optimizer
+def _rules(optimizers):
+    if isinstance(optimizers, Rule):
+        raise TypeError("expected a list of optimizers, found one optimizer")
+    for of in optimizers:
+        if not isinstance(of, Rule):
+            found = type(of).__name__
+            raise TypeError(f"expected optimizers such as vs.Adam() or vs.Optimizer(make, name), found {found}")
+    return optimizers
 
 
 def _in_simulation(optimizers):
-    for of in optimizers:
-        if _rule(of).learning_rate is None:
+    for of in _rules(optimizers):
+        if of.learning_rate is None:
             raise ValueError(f"{of.name or of.key} needs a learning rate: pass learning_rate=0.01, say")
     return "[" + ", ".join(of.in_simulation(index, of.learning_rate) for index, of in enumerate(optimizers)) + "]"
 

@@ -113,13 +113,13 @@ class Run:
         A value is anything that ``float`` takes; a tensor on a GPU waits for the GPU. Metrics with the same text before
         a slash are listed together; ``val``, ``test`` or ``eval`` marks results on data that are not trained on.
         """
-        if self._writer is None:
+        if self._writer is None or not values:
             return
         if len(values) > _MOST:
             raise ValueError(f"expected at most {_MOST} metrics in a call, found {len(values)}")
         numbers = {}
         for name, value in values.items():
-            if name in _RESERVED or not name.strip() or not name.isprintable() or len(name) > _LONGEST:
+            if not isinstance(name, str) or name in _RESERVED or not name.strip() or not name.isprintable() or len(name) > _LONGEST:
                 raise ValueError(f"expected the name of a metric, such as train/loss, found {name!r}")
             numbers[name] = value if type(value) is float else float(value)
         self._record("train", step, numbers)

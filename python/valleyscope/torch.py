@@ -8,24 +8,27 @@ Each class is the code that ``valleyscope optimizers show NAME --as pytorch`` pr
 """
 
 import linecache
+import sys
+import types
 
 import torch as _torch
 
 from . import _native
 
 
-def rule(text, name="Typed"):
+def rule(text, name="rule"):
     """The class of a rule in the program's language."""
     return _made(_native.rule_code(text, name), name)
 
 
 def _made(code, name):
-    # With the lines in the cache, tracebacks show them.
-    file = f"<valleyscope rule {name}>"
-    linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
-    names = {"__name__": f"{__name__}.{name}", "torch": _torch}
-    exec(compile(code, file, "exec"), names)
-    made = [of for of in names.values() if isinstance(of, type) and issubclass(of, _torch.optim.Optimizer)]
+    # With the lines in the cache, tracebacks show them; what compiles functions looks for their module.
+    module = types.ModuleType(f"{__name__}_{name}")
+    module.__file__ = f"<valleyscope rule {name}>"
+    linecache.cache[module.__file__] = (len(code), None, code.splitlines(keepends=True), module.__file__)
+    sys.modules[module.__name__] = module
+    exec(compile(code, module.__file__, "exec"), module.__dict__)
+    made = [of for of in vars(module).values() if isinstance(of, type) and issubclass(of, _torch.optim.Optimizer)]
     return made[-1]
 
 
@@ -36,6 +39,8 @@ def __getattr__(name):
     if name not in _KEYS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(_KEYS)} and rule")
     made = globals()[name] = _made(_native.rule_code(name, None), name)
+    # Pickles name the class as users do.
+    made.__module__ = __name__
     return made
 
 
