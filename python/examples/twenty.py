@@ -17,7 +17,7 @@ import torch
 import valleyscope as vs
 
 ELEMENTWISE = [
-    "AdaBelief", "AdaBound", "AdaMod", "AdaMax", "Adan", "ADOPT", "AggMo", "DiffGrad", "ExAdam", "Grams", "LaProp",
+    "AdaBelief", "AdaBound", "AdaMod", "AdaMax", "Adan", "ADOPT", "AggMo", "DiffGrad", "EXAdam", "Grams", "LaProp",
     "Lion", "MADGRAD", "PAdam", "QHAdam", "RAdam", "SignSGD", "SimplifiedAdEMAMix", "Tiger", "Yogi",
 ]  # fmt: skip
 WHOLE = ["AdamP", "CAME", "Prodigy"]
