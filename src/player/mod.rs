@@ -11,6 +11,7 @@ mod message;
 mod recorded;
 mod stage;
 mod thread;
+mod trail;
 
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::time::Duration;
@@ -24,7 +25,7 @@ pub use message::{
     Snapshot, Speed,
 };
 pub use recorded::{RecordedCloud, Recording, RecordingError};
-pub use stage::trail_columns;
+pub use trail::trail_columns;
 
 /// The handle of the simulation's thread; dropping it ends the thread.
 pub struct Player {

@@ -15,7 +15,7 @@ use valleyscope_experiments::preset::{LandscapePreset, Preset};
 use valleyscope_runs::plain_file;
 use valleyscope_runs::plain_file::Links;
 
-use super::stage::{Drawing, MeanPath, Trail};
+use super::trail::{Drawing, MeanPath, Trail};
 use crate::export::{ArchiveError, Element, NpzReader};
 
 /// A cloud of a file, as it is shown beside the ensembles of a simulation.

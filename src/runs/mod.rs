@@ -7,6 +7,7 @@
 
 mod aliases;
 mod column;
+mod compared;
 mod facts;
 mod filter;
 pub mod import;
@@ -28,7 +29,8 @@ pub use aliases::{MetricAliases, proposals};
 #[cfg(feature = "app")]
 pub(crate) use column::lower_first;
 pub use column::{Column, Columns, TableLayout};
-pub use facts::{REPLICATES, RunFacts, RunSettings, RunSource, progress, run_column, status_line};
+pub use compared::run_column;
+pub use facts::{REPLICATES, RunFacts, RunSettings, RunSource, progress, status_line};
 pub use filter::{Filter, FilterError, listed_fields};
 pub use table::PrintedTable;
 pub use value::{Aggregate, Format, Statistic, Value};

@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use valleyscope_engine::terminal_escape::visible;
 
+pub use super::words::Better;
 use super::words::{Words, training_loss};
 use number::{MaybeNumber, Number};
 
@@ -188,16 +189,6 @@ pub enum MetricScale {
     #[default]
     Linear,
     Log,
-}
-
-/// Whether smaller or larger values of a metric are better.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Better {
-    Lower,
-    Higher,
-    #[default]
-    Neither,
 }
 
 /// The kind of events that hold a metric.

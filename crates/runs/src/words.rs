@@ -1,6 +1,16 @@
 //! The words in the name of a metric, which tell what it measures where a run does not describe it.
 
-use super::metric::{Better, MetricId};
+use serde::{Deserialize, Serialize};
+
+/// Whether smaller or larger values of a metric are better.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    Lower,
+    Higher,
+    #[default]
+    Neither,
+}
 
 /// The words of the name of a metric or of a setting, in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,7 +160,7 @@ impl Words {
 /// and so on, in any spelling, or else the only loss that is neither of an evaluation nor a part.
 pub fn training_loss<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
     let ranked = names.clone().filter_map(|name| Some((Words::of(name).training_rank()?, name)));
-    let exact = ranked.min_by_key(|(rank, name)| (*rank, *name != MetricId::LOSS.name(), *name));
+    let exact = ranked.min_by_key(|(rank, name)| (*rank, *name != "loss", *name));
     let is_candidate = |name: &&str| {
         let words = Words::of(name);
         words.is_loss() && !words.is_evaluation() && !words.has(&["hparam"])

@@ -14,7 +14,7 @@ use super::canvas::{FIRST_SCALE, color_scale, colormap_name};
 use super::controls::{controls_set_by, show_slider, sliders_set_by};
 use super::editor::LandscapeDraft;
 use super::lesson::LessonStage;
-use super::live::run_marks;
+use super::live::{in_force_until, run_marks};
 use super::{LandscapeTab, lesson, transport};
 use crate::app::shell::actions::{Action, LandscapeAction, Requests};
 use crate::app::shell::editor::{AnyEditor, HistoryStep};
@@ -457,16 +457,6 @@ impl LandscapeTab {
 
 fn is_at(spec: &SimulationSpec, target: &SimulationSpec) -> bool {
     spec.settings_to(target).is_some_and(|settings| settings.is_empty())
-}
-
-/// Returns the settings of a session in force after the changes up to a step.
-pub(super) fn in_force_until(record: &Record, step: u64) -> SimulationSpec {
-    let mut in_force = record.spec.clone();
-    for change in record.changes.iter().take_while(|change| change.step <= step) {
-        // The session was made with the change, so it fits.
-        let _ = in_force.apply(&change.set);
-    }
-    in_force
 }
 
 /// Returns the step of the last change before which the settings were those of `target`; `None` without such a change.

@@ -11,8 +11,8 @@ use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{OwnColors, usual_colors};
 
 use super::LandscapeTab;
-use super::layout::in_force_until;
 use super::live::Live;
+use super::live::in_force_until;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::jobs::Job;
 use crate::app::widgets::icons::color_swatch;

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::runs::Run;
 use crate::identifier::{NameFormat, key_format};
 use crate::landscape::{LandscapeKind, LandscapeSpec};
 use crate::noise::{NoiseKind, NoiseSpec};
@@ -407,12 +406,6 @@ pub struct Variant {
 impl PointOptimizer {
     pub(super) fn candidates(&self) -> usize {
         self.variants.len() * self.learning_rates.len()
-    }
-
-    /// Some replicates of all candidates, candidates before replicates.
-    pub(super) fn runs(&self, replicates: std::ops::Range<usize>) -> Vec<Run> {
-        let of_candidate = |candidate| replicates.clone().map(move |replicate| Run { candidate, replicate });
-        (0..self.candidates()).flat_map(of_candidate).collect()
     }
 
     pub(super) fn variant_of(&self, candidate: usize) -> usize {

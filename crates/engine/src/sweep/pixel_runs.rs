@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::axis::Point;
 use super::external::ExternalRunsAt;
 use super::plane::{LaneAssignment, NOISE_BLOCK, Noise, RunBatch, SharedNoiseBatch, StepBlocks, ToyProblem};
-use super::runs::{Metrics, PixelKey, Run, Runs, append, of_equal_variant};
+use super::runs::{Metrics, PixelKey, Run, Runs, append, of_all_candidates, of_equal_variant};
 use super::space::NdProblem;
 use super::spec::SweepSpec;
 use crate::instructions::{Instructions, OfSet, OwnFunction, VectorSet, WideWork, vectorized};
@@ -89,7 +89,8 @@ impl WideWork for AllRuns<'_> {
         V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet,
     {
         let AllRuns { pixel, replicates } = self;
-        if !pixel.knows_external(|optimizer| pixel.point.optimizers[optimizer].runs(replicates.clone())) {
+        if !pixel.knows_external(|optimizer| of_all_candidates(&pixel.point.optimizers[optimizer], replicates.clone()))
+        {
             return None;
         }
         let is_on_plane = pixel.point.dimension.get() == 2;
@@ -97,14 +98,14 @@ impl WideWork for AllRuns<'_> {
             let mut all = pixel.common::<S, N, V>(replicates.clone())?;
             for (optimizer, of) in pixel.point.optimizers.iter().enumerate() {
                 if of.kind() == RuleKind::External {
-                    all[optimizer].metrics = pixel.external(optimizer, &of.runs(replicates.clone()))?;
+                    all[optimizer].metrics = pixel.external(optimizer, &of_all_candidates(of, replicates.clone()))?;
                 }
             }
             return Some(all);
         }
         let mut all = Vec::with_capacity(pixel.point.optimizers.len());
         for (optimizer, of) in pixel.point.optimizers.iter().enumerate() {
-            let runs = of.runs(replicates.clone());
+            let runs = of_all_candidates(of, replicates.clone());
             let metrics = SomeRuns { pixel, optimizer, runs: &runs }.run::<S, N, V>()?;
             all.push(Runs { replicates: replicates.len(), metrics });
         }

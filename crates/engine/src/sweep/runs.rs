@@ -1,5 +1,7 @@
 //! The runs of a pixel: their random streams, their metrics, and averages of these.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use super::axis::PointOptimizer;
@@ -11,6 +13,12 @@ use crate::random::{Key, Normals};
 pub(super) struct Run {
     pub candidate: usize,
     pub replicate: usize,
+}
+
+/// Lists some replicates of all candidates, candidates before replicates.
+pub(super) fn of_all_candidates(optimizer: &PointOptimizer, replicates: Range<usize>) -> Vec<Run> {
+    let of_candidate = |candidate| replicates.clone().map(move |replicate| Run { candidate, replicate });
+    (0..optimizer.candidates()).flat_map(of_candidate).collect()
 }
 
 /// Splits runs into slices of at most `most` whose candidates have the same variant, which the lanes of a vector share.
