@@ -462,6 +462,16 @@ fn restart_reason(from: &SimulationSpec, to: &SimulationSpec) -> &'static str {
     }
 }
 
+/// Returns the settings of a session in force after the changes up to a step.
+pub(super) fn in_force_until(record: &Record, step: u64) -> SimulationSpec {
+    let mut in_force = record.spec.clone();
+    for change in record.changes.iter().take_while(|change| change.step <= step) {
+        // The session was made with the change, so it fits.
+        let _ = in_force.apply(&change.set);
+    }
+    in_force
+}
+
 #[cfg(test)]
 mod tests {
     use valleyscope_experiments::preset::Preset;
@@ -487,14 +497,4 @@ mod tests {
         assert_eq!(description(2, Some(200)), ["Step 200: pause"]);
         assert_eq!(description(2, None), [""; 0]);
     }
-}
-
-/// Returns the settings of a session in force after the changes up to a step.
-pub(super) fn in_force_until(record: &Record, step: u64) -> SimulationSpec {
-    let mut in_force = record.spec.clone();
-    for change in record.changes.iter().take_while(|change| change.step <= step) {
-        // The session was made with the change, so it fits.
-        let _ = in_force.apply(&change.set);
-    }
-    in_force
 }
