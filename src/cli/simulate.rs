@@ -42,7 +42,6 @@ pub(super) struct SimulateArgs {
     out: Option<PathBuf>,
 }
 
-const MAX_ARRAY_BYTES: u64 = 2 << 30;
 /// The largest number of rows of a table, about 30 GB.
 const MAX_TABLE_ROWS: u64 = 100_000_000;
 
@@ -56,7 +55,8 @@ pub(super) fn run(args: &SimulateArgs) -> Result<(), Failure> {
     let record = preset.record();
     check_size(format, &record.spec, steps, args.every)?;
     let interrupt = Interrupt::listen()?;
-    let mut recorder = Recorder::new(format, args.out.as_deref(), preset, recorded(steps, args.every))?;
+    let mut recorder =
+        Recorder::new(format, args.out.as_deref(), preset, TrajectoryArrays::recorded(steps, args.every))?;
     let mut progress = ProgressLine::new(steps, ProgressUnit::STEPS, args.out.is_none());
     let mut simulation = Simulation::replay(record);
     recorder.record(&simulation)?;
@@ -117,17 +117,12 @@ fn of_session(preset: LandscapePreset, session: usize) -> Result<LandscapePreset
     Ok(preset)
 }
 
-/// Counts the recorded steps: the start, every `every`-th and the last.
-fn recorded(steps: u64, every: u64) -> u64 {
-    steps.div_ceil(every).saturating_add(1)
-}
-
 fn check_size(format: Format, spec: &SimulationSpec, steps: u64, every: u64) -> Result<(), Failure> {
-    let recorded = recorded(steps, every);
+    let recorded = TrajectoryArrays::recorded(steps, every);
     let (size, limit, what) = match format {
         Format::Npz => {
             let bytes = recorded.saturating_mul(TrajectoryArrays::bytes_a_step(spec));
-            (bytes, MAX_ARRAY_BYTES, format!("arrays of {:.1} GiB", bytes as f64 / f64::from(1 << 30)))
+            (bytes, TrajectoryArrays::MOST_BYTES, format!("arrays of {:.1} GiB", bytes as f64 / f64::from(1 << 30)))
         }
         Format::Csv => {
             let optimizers = spec.optimizers.iter().filter(|optimizer| optimizer.enabled).count() as u64;

@@ -262,6 +262,14 @@ impl TrajectoryArrays {
         }
     }
 
+    /// The most bytes of the arrays of a simulation.
+    pub const MOST_BYTES: u64 = 2 << 30;
+
+    /// The number of recorded steps: the start, every `every`-th and the last.
+    pub fn recorded(steps: u64, every: u64) -> u64 {
+        steps.div_ceil(every).saturating_add(1)
+    }
+
     /// The memory of one recorded step of this simulation, in bytes.
     pub fn bytes_a_step(spec: &SimulationSpec) -> u64 {
         let optimizers = spec.optimizers.iter().filter(|optimizer| optimizer.enabled).count();

@@ -3,13 +3,15 @@
 use std::io::Cursor;
 use std::path::Path;
 
+use anyhow::Context;
 use image::codecs::png::PngDecoder;
 use image::{DynamicImage, ImageDecoder, Limits};
+use valleyscope_runs::atomic_file::{Overwrite, write_file};
 use valleyscope_runs::plain_file::Links;
 use valleyscope_runs::{Findings, plain_file};
 
 use super::result::SweepResult;
-use crate::draw::{Figure, Format, Options};
+use crate::draw::{Figure, FigureError, Format, Options, Svg};
 
 /// The names of the pictures in the folder of a sweep.
 pub const PICTURES: [&str; 2] = ["phase.png", "phase.svg"];
@@ -17,6 +19,23 @@ pub const PICTURES: [&str; 2] = ["phase.png", "phase.svg"];
 pub const PICTURE_DPI: f64 = 300.0;
 /// An upper limit of the bytes of a picture.
 const MOST: u64 = 256 << 20;
+
+/// Draws the picture of a diagram, at its usual width.
+pub fn drawing(result: &SweepResult) -> Result<Svg, FigureError> {
+    let figure = Figure::as_in_the_paper(result, false);
+    figure.render(&Options { width_mm: figure.usual_width_mm(), ..Options::default() })
+}
+
+/// Writes the pictures into a folder that exists.
+pub fn write_pictures(drawing: &Svg, folder: &Path, overwrite: Overwrite) -> anyhow::Result<()> {
+    for name in PICTURES {
+        let path = folder.join(name);
+        let format = Format::of(&path).expect("pictures have the names of formats");
+        write_file(&path, overwrite, &drawing.to_file(format, PICTURE_DPI)?)
+            .with_context(|| format!("cannot write {name}"))?;
+    }
+    Ok(())
+}
 
 /// Checks the pictures in the folder of a sweep. Those that this version would draw differently are checked as files of
 /// their formats.
@@ -27,10 +46,7 @@ pub fn check_pictures(folder: &Path, findings: &mut Findings) {
     }
     let result =
         plain_file::check(&folder.join(SweepResult::ARRAYS)).ok().and_then(|()| SweepResult::open(folder).ok());
-    let drawing = result.filter(|result| result.diagram.is_complete()).and_then(|result| {
-        let figure = Figure::as_in_the_paper(&result, false);
-        figure.render(&Options { width_mm: figure.usual_width_mm(), ..Options::default() }).ok()
-    });
+    let drawing = result.filter(|result| result.diagram.is_complete()).and_then(|result| drawing(&result).ok());
     for name in there {
         let path = folder.join(name);
         let found = match plain_file::read(&path, Links::Refused, MOST) {

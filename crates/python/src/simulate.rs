@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use valleyscope::draw::{Figure, Format, Options, Trajectories};
+use valleyscope::draw::{Figure, Format, Options, Svg, Trajectories};
 use valleyscope::export::TrajectoryArrays;
 use valleyscope::sweep::pictures::PICTURE_DPI;
 use valleyscope_experiments::preset::{LandscapePreset, Preset};
@@ -14,8 +14,6 @@ use valleyscope_experiments::preset::{LandscapePreset, Preset};
 use crate::errors::{preset_error, value_error};
 use crate::external::Stepper;
 
-/// The most bytes of the arrays of a simulation.
-const MOST_BYTES: u64 = 2 << 30;
 /// How often signals are checked and progress is told.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
@@ -33,14 +31,15 @@ impl Simulation {
     }
 
     fn svg(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| svg(&self.figure))
+        py.detach(|| {
+            let options = Options { width_mm: self.figure.usual_width_mm(), ..Options::default() };
+            self.figure.render(&options).map_err(value_error).and_then(|drawing| svg(&drawing))
+        })
     }
 }
 
-/// Draws a figure at its usual width.
-pub(crate) fn svg(figure: &Figure) -> PyResult<String> {
-    let options = Options { width_mm: figure.usual_width_mm(), ..Options::default() };
-    let drawing = figure.render(&options).map_err(value_error)?;
+/// The text of a drawing.
+pub(crate) fn svg(drawing: &Svg) -> PyResult<String> {
     let svg = drawing.to_file(Format::Svg, PICTURE_DPI).map_err(value_error)?;
     Ok(String::from_utf8(svg).expect("an SVG is text"))
 }
@@ -64,9 +63,9 @@ pub(crate) fn simulate(
     }
     let has_external = preset.spec().check_computable().is_err();
     let steps = preset.planned_steps().unwrap_or(LandscapePreset::DEFAULT_STEPS);
-    let recorded = steps.div_ceil(every).saturating_add(1);
+    let recorded = TrajectoryArrays::recorded(steps, every);
     let bytes = recorded.saturating_mul(TrajectoryArrays::bytes_a_step(preset.spec()));
-    if bytes > MOST_BYTES {
+    if bytes > TrajectoryArrays::MOST_BYTES {
         let gib = bytes as f64 / f64::from(1 << 30);
         return Err(PyValueError::new_err(format!(
             "recording {recorded} steps would make arrays of {gib:.1} GiB, which is too much; record fewer with a larger \

@@ -7,18 +7,17 @@ use std::sync::Arc;
 use std::sync::mpsc::TryRecvError;
 use std::thread::available_parallelism;
 
-use pyo3::exceptions::{PyFileNotFoundError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use valleyscope::draw::{Figure, Format, Options};
-use valleyscope::sweep::pictures::{PICTURE_DPI, PICTURES};
+use valleyscope::sweep::pictures::{drawing, write_pictures};
 use valleyscope::sweep::pool::{Pool, Sweep as RunningSweep};
 use valleyscope::sweep::result::SweepResult;
 use valleyscope_engine::sweep::{
     Backend, Diagram, ExternalRun, ExternalRuns, Point, Precision, SweepJob, SweepSpec, external_metrics,
 };
 use valleyscope_experiments::preset::Preset;
-use valleyscope_runs::atomic_file::{Overwrite, write_file};
+use valleyscope_runs::atomic_file::Overwrite;
 
 use crate::errors::{preset_error, value_error};
 use crate::external::Stepper;
@@ -38,7 +37,7 @@ impl Sweep {
     }
 
     fn svg(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| svg(&Figure::as_in_the_paper(&self.0, false)))
+        py.detach(|| drawing(&self.0).map_err(value_error).and_then(|drawing| svg(&drawing)))
     }
 
     /// Writes the files of `valleyscope sweep --out` into a folder, which is made if it is missing.
@@ -46,16 +45,9 @@ impl Sweep {
         py.detach(|| {
             std::fs::create_dir_all(&folder)?;
             self.0.write(&folder, Overwrite::Yes)?;
-            let figure = Figure::as_in_the_paper(&self.0, false);
-            let options = Options { width_mm: figure.usual_width_mm(), ..Options::default() };
-            let drawing = figure.render(&options).map_err(value_error)?;
-            for name in PICTURES {
-                let path = folder.join(name);
-                let format = Format::of(&path).expect("pictures have the names of formats");
-                let bytes = drawing.to_file(format, PICTURE_DPI).map_err(value_error)?;
-                write_file(&path, Overwrite::Yes, &bytes)?;
-            }
-            Ok(())
+            let drawing = drawing(&self.0).map_err(value_error)?;
+            let written = write_pictures(&drawing, &folder, Overwrite::Yes);
+            written.map_err(|error| PyOSError::new_err(format!("{error:#}")))
         })
     }
 }

@@ -11,8 +11,8 @@ use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
 use super::runner::Taker;
 use crate::cli::output::say;
 use crate::cli::{Failure, warn_of_missing_glyphs};
-use crate::draw::{Figure, Format, Options};
-use crate::sweep::pictures::{PICTURE_DPI, PICTURES};
+use crate::draw::Format;
+use crate::sweep::pictures::{PICTURE_DPI, PICTURES, drawing, write_pictures};
 use crate::sweep::result::{RawFormat, StoreError, SweepHeader, SweepRecords, SweepResult, SweepStore};
 
 pub(super) struct ResultFolder {
@@ -92,8 +92,7 @@ impl ResultFolder {
     pub(super) const PARTIAL_PICTURE: &'static str = "phase-so-far.png";
 
     pub(super) fn draw_so_far(&self, result: &SweepResult) -> anyhow::Result<()> {
-        let figure = Figure::as_in_the_paper(result, false);
-        let drawing = figure.render(&Options { width_mm: figure.usual_width_mm(), ..Options::default() })?;
+        let drawing = drawing(result)?;
         write_file(&self.path.join(Self::PARTIAL_PICTURE), Overwrite::Yes, &drawing.to_file(Format::Png, PICTURE_DPI)?)
             .with_context(|| format!("cannot write {}", Self::PARTIAL_PICTURE))
     }
@@ -113,16 +112,9 @@ impl ResultFolder {
         }
         let folder = self.path.display();
         result.write(&self.path, overwrite).with_context(|| format!("cannot write the results into {folder}"))?;
-        let figure = Figure::as_in_the_paper(result, false);
-        let drawing = figure.render(&Options { width_mm: figure.usual_width_mm(), ..Options::default() })?;
+        let drawing = drawing(result)?;
         warn_of_missing_glyphs(&drawing);
-        for name in PICTURES {
-            let path = self.path.join(name);
-            let format = Format::of(&path).expect("pictures have the names of formats");
-            write_file(&path, overwrite, &drawing.to_file(format, PICTURE_DPI)?)
-                .with_context(|| format!("cannot write {name}"))?;
-        }
-        Ok(())
+        write_pictures(&drawing, &self.path, overwrite)
     }
 
     /// Removes the records of a complete sweep, and the picture of the incomplete diagram.

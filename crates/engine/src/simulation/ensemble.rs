@@ -174,7 +174,12 @@ impl Ensemble {
 
     /// Returns all positions, in the particles' order.
     pub fn positions(&self) -> impl Iterator<Item = [f64; 2]> {
-        let all = self.positions.iter().flat_map(|[x, y]| (0..WIDTH).map(|lane| [x.0[lane], y.0[lane]]));
+        self.in_order(&self.positions)
+    }
+
+    /// The pairs of the particles in their order.
+    fn in_order<'a>(&self, blocks: &'a [Pair<Block>]) -> impl Iterator<Item = [f64; 2]> + use<'a> {
+        let all = blocks.iter().flat_map(|[x, y]| (0..WIDTH).map(|lane| [x.0[lane], y.0[lane]]));
         all.take(self.particles)
     }
 
@@ -227,20 +232,13 @@ impl Ensemble {
     /// Moves the particles as an external optimizer does. Their effective step is the whole move, with any weight decay.
     fn step_externally(&mut self, landscape: &Landscape, learning_rate: f64, external: ExternalStep<'_>) -> bool {
         let before = self.positions.clone();
-        let in_order = |all: &[Pair<Block>]| -> Vec<f64> {
-            let lanes = all.iter().flat_map(|[x, y]| (0..WIDTH).flat_map(|lane| [x.0[lane], y.0[lane]]));
-            lanes.take(2 * self.particles).collect()
-        };
+        let mut theta: Vec<f64> = self.positions().flatten().collect();
         // The only state of the rule is the gradient.
-        let (mut theta, gradients) = (in_order(&before), in_order(&self.states));
+        let gradients: Vec<f64> = self.in_order(&self.states).flatten().collect();
         if !external(self.optimizer, &mut theta, &gradients) {
             return false;
         }
-        for (particle, theta) in theta.chunks_exact(2).enumerate() {
-            for axis in [0, 1] {
-                self.positions[particle / WIDTH][axis].0[particle % WIDTH] = theta[axis];
-            }
-        }
+        self.place(theta.as_chunks().0);
         let size = Block::splat(0.5 / learning_rate);
         (self.sample, self.mean_position) = self.observed(landscape, |block| {
             let [x, y] = [0, 1].map(|axis| (self.positions[block][axis] - before[block][axis]).abs());
