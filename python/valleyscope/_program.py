@@ -18,9 +18,10 @@ def main():
     from . import _native
 
     scripts = Path(sysconfig.get_path("scripts"))
-    if not refusal():
-        os.environ.setdefault("VALLEYSCOPE_TRAIN", str(scripts / WORKER.name))
-    os.environ["VALLEYSCOPE_COMMAND"] = str(scripts / WORKER.name.replace("-train", ""))
+    worker, command = scripts / WORKER.name, scripts / WORKER.name.replace("-train", "")
+    if worker.exists() and not refusal():
+        os.environ.setdefault("VALLEYSCOPE_TRAIN", str(worker))
+    os.environ["VALLEYSCOPE_COMMAND"] = str(command if command.exists() else sys.argv[0])
     # Ctrl-C is the program's.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(_native.run_program(["valleyscope", *sys.argv[1:]]))

@@ -88,9 +88,9 @@ class Optimizer(Rule):
     ``step(theta, gradient) -> theta`` on float64 arrays. The engine gives the gradients, with its own noise, in float64.
 
     With ``elementwise`` all particles, or all runs of a sweep that share a learning rate, are the rows of one parameter
-    of the shape (rows, 2): right for rules that treat each number by itself, and fast. Without it each is a parameter of
-    the shape ``shape``: for rules that see a whole tensor, and slower. Objects with ``step(theta, gradient)`` get the
-    rows in both cases: the shape (rows, 2), or (2,) for each.
+    of the shape (rows, 2): right for rules that treat each number by itself, and fast. Without it each has an optimizer of
+    its own, with a parameter of the shape ``shape``: for rules that see a whole tensor or all parameters, and slower by
+    the number of rows. Objects with ``step(theta, gradient)`` get arrays of the shape (rows, 2), or else (2,).
     """
 
     key = "External"

@@ -82,7 +82,7 @@ def train(digits, tmp_path_factory):
     """Trains with the worker; returns the run's folder."""
 
     def run(rule, settings, steps):
-        place = tmp_path_factory.mktemp(rule)
+        home = tmp_path_factory.mktemp(rule)
         optimizer = f"{rule}({', '.join(f'{name}: {value}' for name, value in settings.items())})"
         fields = {
             "optimizer": optimizer,
@@ -98,14 +98,14 @@ def train(digits, tmp_path_factory):
             "precision": "Float64",
         }
         fields = ", ".join(f"{name}: {value}" for name, value in fields.items())
-        (place / "preset.ron").write_text(f'Mnist(version: 1, title: "{rule}", runs: [({fields})])', encoding="utf-8")
-        arguments = [*command(), "train", str(place / "preset.ron"), "--runs", str(place / "runs")]
+        (home / "preset.ron").write_text(f'Mnist(version: 1, title: "{rule}", runs: [({fields})])', encoding="utf-8")
+        arguments = [*command(), "train", str(home / "preset.ron"), "--runs", str(home / "runs")]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         done = subprocess.run(arguments, capture_output=True, text=True, timeout=300, env=environment)
         if "valleyscope-train, is not installed" in done.stderr:
             pytest.skip(done.stderr.strip())
         assert done.returncode == 0, done.stderr
-        [folder] = (place / "runs").iterdir()
+        [folder] = (home / "runs").iterdir()
         return folder
 
     return run

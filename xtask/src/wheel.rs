@@ -64,7 +64,7 @@ pub fn environment(name: &str, packages: &[&str]) -> Result<PathBuf, Stop> {
     }
     let mut pip = Command::new(&python);
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(packages);
-    step("Python packages: pip install", &mut pip)?;
+    step(&format!("pip install {}", packages.join(" ")), &mut pip)?;
     Ok(python)
 }
 
