@@ -15,7 +15,7 @@ fn script(sandbox: &Sandbox, text: &str) -> Option<Child> {
     let mut python = sandbox.at_home(Command::new("python3"));
     python.env("PYTHONPATH", concat!(env!("CARGO_MANIFEST_DIR"), "/python/valleyscope")).env_remove("RANK");
     python.env("PYTHONDONTWRITEBYTECODE", "1");
-    // The module by itself, as the package needs its native part.
+    // The script imports the file alone, as the package needs its native module.
     let text = format!("import sys, time\nassert sys.version_info >= (3, 10)\nfrom run import Run\n{text}");
     let begun = python.args(["-c", &text]).stderr(Stdio::inherit()).spawn();
     if begun.is_err() {

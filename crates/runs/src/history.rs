@@ -263,8 +263,8 @@ impl RunHistory {
     }
 
     /// Lists the metrics that the run logs, those of training before those of evaluations: first those that it
-    /// describes, then any others that were measured. The others are grouped by the part of their names before a slash,
-    /// losses first, and those whose names say that they are of evaluations count as such.
+    /// describes, then any others that were measured. These others are grouped by the part of their names before a
+    /// slash, and losses come first in a group. A name with a word such as `val` makes a metric one of evaluations.
     pub fn metrics(&self) -> Vec<MetricInfo> {
         let described = self.started.as_ref().map_or(&[][..], |started| &started.metrics);
         let mut infos: Vec<MetricInfo> = described.iter().take(MetricValues::MOST).cloned().collect();

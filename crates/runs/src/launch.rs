@@ -111,7 +111,7 @@ impl WorkerProgram {
             };
         }
         let file = format!("{}{}", Self::NAME, std::env::consts::EXE_SUFFIX);
-        // Where another program, such as Python, runs this one as a library, its own place says nothing.
+        // Where another program, such as Python, runs this one as a library, the worker is not beside that program.
         let own = || std::env::var_os(COMMAND).is_none().then(std::env::current_exe)?.ok();
         let next_to_program = own().and_then(|program| Some(program.parent()?.join(file)));
         let installed = WorkerFolder::of_user().map(|folder| folder.program());

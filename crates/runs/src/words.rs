@@ -1,4 +1,4 @@
-//! The words in the name of a metric, which tell what it measures where a run does not describe it.
+//! The meaning of a metric by the words of its name, for runs that do not describe their metrics.
 
 use serde::{Deserialize, Serialize};
 

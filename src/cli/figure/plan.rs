@@ -570,8 +570,8 @@ fn margin(spec: &SweepSpec, text: &str) -> Result<Map, Failure> {
     }))
 }
 
-/// Those of some optimizers that a text names: by the name in the diagram, else by the label or the rule's name in
-/// presets, else by the id.
+/// Finds the optimizers, of those in `among`, that a text names: by the name in the diagram, else by the label or the
+/// rule's name in presets, else by the id.
 fn named(spec: &SweepSpec, names: &[String], text: &str, among: &[usize]) -> Vec<usize> {
     let all = || among.iter().copied();
     let by_name: Vec<usize> = all().filter(|index| names[*index] == text).collect();

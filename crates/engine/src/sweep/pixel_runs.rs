@@ -147,7 +147,7 @@ impl PixelRuns<'_> {
     pub(super) fn knows_external(&self, runs_of: impl Fn(usize) -> Vec<Run>) -> bool {
         let optimizers = self.point.optimizers.iter().enumerate();
         let external = optimizers.filter(|(_, of)| of.kind() == RuleKind::External);
-        // Each is asked, so that all that is missing is noted.
+        // A query also notes the runs that are missing, so that every optimizer is asked.
         external.filter(|(optimizer, _)| self.external(*optimizer, &runs_of(*optimizer)).is_none()).count() == 0
     }
 

@@ -71,7 +71,7 @@ pub fn written(rule: &RatedRule, notation: Notation) -> Result<String, String> {
     }
 }
 
-/// What a part of a printed step is for.
+/// The parameters or the steps to which a part of a printed step applies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Case {
     All,

@@ -49,7 +49,7 @@ pub(super) fn class(rated: &RatedRule) -> String {
     text + &code
 }
 
-/// What the live numbers of a rule's records need.
+/// The inputs, states and forms that a printed class needs for the numbers that its step uses.
 struct Facts {
     /// Whether all operations have a form for lists of tensors.
     is_of_lists: bool,
@@ -57,7 +57,7 @@ struct Facts {
     has_curvature: bool,
     has_blocks: bool,
     /// The state at which a second gradient is taken.
-    place: Option<usize>,
+    second_gradient: Option<usize>,
     toward: Option<usize>,
     /// Whether matrices have a step of their own.
     has_shapes: bool,
@@ -77,7 +77,7 @@ impl Facts {
         let has = |input: Input| nodes.contains(&Node::Input(input));
         let ops = || nodes.iter().filter_map(|node| if let Node::Of(op) = node { Some(*op) } else { None });
         let (_, first) = &records[0];
-        let place = records.iter().find_map(|(_, of)| {
+        let second_gradient = records.iter().find_map(|(_, of)| {
             of.graph.ids().filter(|id| of.is_live(*id)).find_map(|id| match of.graph.node(id) {
                 Node::Of(Op::GradientAt(at)) => match of.graph.node(at) {
                     Node::Input(Input::State(state)) => Some(state),
@@ -98,7 +98,7 @@ impl Facts {
             has_step: has(Input::Step) || nodes.iter().any(|node| matches!(node, Node::Input(Input::Power(_)))),
             has_curvature: has(Input::Curvature),
             has_blocks: ops().any(|op| matches!(op, Op::BlockMean(_))),
-            place,
+            second_gradient,
             toward: rule.gradient_toward().map(|(state, _)| state),
             has_shapes,
             states: (0..first.states.len()).filter(|index| has(Input::State(*index))).collect(),
@@ -230,10 +230,10 @@ impl Class<'_> {
 
     /// The method that is called in each step.
     fn step(&self) -> String {
-        let Facts { is_of_lists, has_step, has_curvature, place, states, .. } = self.facts;
+        let Facts { is_of_lists, has_step, has_curvature, second_gradient, states, .. } = self.facts;
         let (keys, mut first) = (self.keys(), self.first_state());
         let (step, update) = (
-            if place.is_some() {
+            if second_gradient.is_some() {
                 "step_with_two_gradients"
             } else if *has_curvature {
                 "step_with_curvature"
@@ -268,7 +268,7 @@ impl Class<'_> {
     /// The arguments of the update besides the group and the parameters.
     fn inputs(&self) -> Vec<&str> {
         let curvature = self.facts.has_curvature.then_some("curvature");
-        self.keys().into_iter().chain(curvature).chain(self.facts.place.map(|_| "previous")).collect()
+        self.keys().into_iter().chain(curvature).chain(self.facts.second_gradient.map(|_| "previous")).collect()
     }
 
     /// The numbers that a state keeps for a whole parameter.
@@ -303,7 +303,7 @@ impl Class<'_> {
 
     /// The method that updates parameters.
     fn update(&self) -> String {
-        let Facts { is_of_lists, has_step, place, states, .. } = self.facts;
+        let Facts { is_of_lists, has_step, second_gradient, states, .. } = self.facts;
         let mut arguments = vec!["self", "group"];
         if *is_of_lists {
             arguments.push("params");
@@ -315,7 +315,7 @@ impl Class<'_> {
         let mut lines: Vec<String> = Vec::new();
         if !is_of_lists {
             lines.push("grad = p.grad".to_owned());
-            if place.is_some() {
+            if second_gradient.is_some() {
                 lines.push("previous_grad = previous[p] if p in previous else torch.zeros_like(p)".to_owned());
             }
             if self.facts.has_shapes {
@@ -333,7 +333,7 @@ impl Class<'_> {
             lines.extend(assignments(&self.keys().into_iter().chain(names).map(state).collect::<Vec<_>>()));
         } else {
             lines.push("grads = [p.grad for p in params]".to_owned());
-            if place.is_some() {
+            if second_gradient.is_some() {
                 lines.push(
                     "previous_grads = [previous[p] if p in previous else torch.zeros_like(p) for p in params]"
                         .to_owned(),
@@ -376,8 +376,8 @@ impl Class<'_> {
 
     /// The methods of rules that take gradients elsewhere than at θ, or at two points.
     fn modes(&self) -> String {
-        let (state, methods) = match (self.facts.place, self.facts.toward) {
-            (Some(place), _) => (place, &["_gradients_before"][..]),
+        let (state, methods) = match (self.facts.second_gradient, self.facts.toward) {
+            (Some(second_gradient), _) => (second_gradient, &["_gradients_before"][..]),
             (_, Some(toward)) => (toward, &["train", "eval"][..]),
             _ => return String::new(),
         };
