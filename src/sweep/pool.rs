@@ -5,7 +5,9 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
-use valleyscope_engine::sweep::{Finished, SweepJob, SweepWork};
+use rayon::prelude::*;
+use valleyscope_engine::shares::Shares;
+use valleyscope_engine::sweep::{Diagram, Finished, SweepJob, SweepWork, adam_shares};
 
 /// The thread pool of sweeps, separate from all other threads.
 #[derive(Clone)]
@@ -19,6 +21,19 @@ impl Pool {
 
     pub fn threads(&self) -> usize {
         self.0.current_num_threads()
+    }
+
+    /// Computes the shares of Adam's gradients at all pixels of a diagram, row by row; those of unknown pixels are
+    /// unknown. Returns `None` if `is_cancelled` before the end.
+    pub fn measure(&self, diagram: &Diagram, is_cancelled: impl Fn() -> bool + Sync) -> Option<Vec<Shares>> {
+        let spec = diagram.spec();
+        let pixels: Vec<[usize; 2]> = spec.pixels().collect();
+        let shares = |pixel: [usize; 2]| match diagram.cell(pixel) {
+            _ if is_cancelled() => None,
+            None => Some(Shares::UNKNOWN),
+            Some(cell) => Some(adam_shares(spec, pixel, cell)),
+        };
+        self.0.install(|| pixels.into_par_iter().map(shares).collect())
     }
 }
 

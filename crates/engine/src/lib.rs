@@ -12,6 +12,7 @@
 //! language                       typed rules and losses, from text to an expression graph
 //! loss                           losses as programs, with their derivatives
 //! landscape, noise, optimizer    losses with their gradients, noise of these, rules of a step
+//! shares                         signal, noise and oscillation of gradients
 //! simulation                     particles on a landscape, step by step
 //! sweep                          phase diagrams: many runs a pixel
 //! regret                         FOCUS on convex losses, and the bound of the paper's theorem
@@ -35,6 +36,7 @@ pub mod quantity;
 pub mod random;
 pub mod regret;
 pub mod setting;
+pub mod shares;
 pub mod simulation;
 pub mod spec_error;
 pub mod sweep;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use valleyscope_engine::sweep::{Cell, Diagram, SweepPart};
 
-use super::SweepArgs;
+use super::{SweepArgs, SweepRunner};
 use super::folder::{ResultFolder, StoredDiagram, refused};
 use crate::cli::Failure;
 use crate::cli::output::say;
@@ -49,7 +49,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
         notes.push(format!("part {part} is there {count} times, with the same numbers: {folders}"));
     }
     notes.iter().for_each(|note| say(format_args!("{note}")));
-    let result = SweepResult::of(&header.preset, diagram, header.precision);
+    let mut result = SweepResult::of(&header.preset, diagram, header.precision);
     let all = numbers.len();
     if !result.diagram.is_complete() {
         folder.draw_so_far(&result)?;
@@ -60,6 +60,9 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
             args.out.join(ResultFolder::PARTIAL_PICTURE).display()
         )
         .into());
+    }
+    if args.measured {
+        SweepRunner::open(None, header.precision)?.measure(&mut result.diagram)?;
     }
     folder.finish(&result, &store, overwrite)?;
     folder.remove_records(store)?;

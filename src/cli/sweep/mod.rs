@@ -11,11 +11,13 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use folder::{ResultFolder, StoredDiagram};
+use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_engine::quantity::{Budget, OutOfRange, PointCount, Range, Replicates, StepCount};
 use valleyscope_engine::sweep::{
     Adaptive, Cell, Diagram, Precision, Quantity, Sampling, SweepJob, SweepPart, SweepSpec,
 };
 use valleyscope_experiments::preset::{Preset, SweepPreset};
+use valleyscope_experiments::view::Triangle;
 use valleyscope_experiments::view::ticks::short;
 
 use super::{Failure, in_one_line, one_of, say, whole};
@@ -61,6 +63,12 @@ pub(super) struct SweepArgs {
     /// Also write the final metrics of all runs, in the arrays of the paper
     #[arg(long)]
     raw: bool,
+    /// Also compute why Adam's step is small at each pixel: the shares of signal, noise and oscillation
+    ///
+    /// They are those of its best learning rate over the last half of the steps, in phase.npz and phase.csv;
+    /// `valleyscope figure DIR --map triangle` draws them. Parts are measured when they are merged.
+    #[arg(long, conflicts_with = "part")]
+    measured: bool,
     /// Resume the stopped sweep in this folder
     #[arg(long)]
     resume: bool,
@@ -112,13 +120,15 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let StoredDiagram { diagram, store, .. } = stored;
-    let result = SweepResult::of(&header.preset, diagram, header.precision);
+    let mut result = SweepResult::of(&header.preset, diagram, header.precision);
+    if args.measured {
+        runner.measure(&mut result.diagram)?;
+    }
     folder.finish(&result, &store, overwrite).map_err(|error| with_resume_advice(error.into(), &share, &store))?;
     folder.remove_records(store)?;
     say(format_args!("{}; results are in {shown}", runner.speed(&done)));
-    if let Some(text) = decided_text(&result.diagram) {
-        say(format_args!("{text}"));
-    }
+    let texts = [decided_text(&result.diagram), triangle_text(&result.diagram)];
+    texts.into_iter().flatten().for_each(|text| say(format_args!("{text}")));
     Ok(())
 }
 
@@ -213,6 +223,22 @@ fn decided_text(diagram: &Diagram) -> Option<String> {
         short(100.0 * certainty.get()),
         100.0 * runs as f64 / uniform as f64
     ))
+}
+
+/// Describes how often the nearest pixels in the triangle name a pixel's winner; none for a diagram that is not
+/// measured.
+fn triangle_text(diagram: &Diagram) -> Option<String> {
+    let triangle = Triangle::of(diagram, diagram.spec().metric);
+    let adam = diagram.spec().optimizers.iter().position(|it| it.rule.kind() == RuleKind::Adam)?;
+    let [right, all] = triangle.leave_one_out(|one, other| (one == adam) == (other == adam));
+    let neighbors = Triangle::NEIGHBORS;
+    (all > 0).then(|| {
+        let percent = 100.0 * right as f64 / all as f64;
+        format!(
+            "whether Adam wins is as in most of the {neighbors} nearest pixels of the triangle at {right} of {all} decided \
+             pixels ({percent:.1} %)"
+        )
+    })
 }
 
 #[derive(clap::Args)]

@@ -5,7 +5,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use valleyscope_engine::sweep::{Backend, Finished, Precision, SweepJob};
+use valleyscope_engine::sweep::{Backend, Diagram, Finished, Precision, SweepJob};
 use valleyscope_experiments::preset::{Library, Preset, SweepPreset};
 
 use crate::cli::output::{Interrupt, ProgressLine, ProgressUnit};
@@ -77,6 +77,15 @@ impl SweepRunner {
             return Err(anyhow!("a thread of the sweep has failed; its message is above").into());
         }
         Ok(done)
+    }
+
+    /// Computes the shares of a diagram that has none. An interruption ends it, as a failure.
+    pub(crate) fn measure(&self, diagram: &mut Diagram) -> Result<(), Failure> {
+        if !diagram.has_shares() {
+            let shares = self.pool.measure(diagram, || self.interrupt.is_raised()).ok_or(Failure::Interrupted)?;
+            diagram.set_shares(shares);
+        }
+        Ok(())
     }
 
     /// Describes the speed of the work, with threads and instructions.

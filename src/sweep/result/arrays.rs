@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use valleyscope_engine::setting::Key;
+use valleyscope_engine::shares::Shares;
 use valleyscope_engine::sweep::{Cell, Comparison, Diagram, Gap, Metric, Precision, Sampled};
 use valleyscope_experiments::preset::{FormatVersion, Preset, SweepPreset};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
@@ -26,6 +27,7 @@ pub(super) const SPENT: &str = "spent";
 pub(super) const ERROR_PROBABILITY: &str = "doubt";
 pub(super) const APART: &str = "apart";
 pub(super) const OVER: &str = "over";
+const SHARES: &str = "shares";
 
 #[derive(Clone, Debug)]
 pub struct SweepResult {
@@ -118,6 +120,8 @@ impl SweepResult {
     /// | `apart`: bound of the distance between its score and the winner's | (O, R, C) |
     /// | `over`: 1 where the pixel is decided or its budget used up, int32 | (R, C) |
     ///
+    /// A measured sweep adds `shares`: signal, noise and oscillation of Adam's gradients, (R, C, 3).
+    ///
     /// Unknown values are NaN. Deviations are population standard deviations.
     pub fn write_arrays(&self, mut writer: impl Write + Seek) -> io::Result<()> {
         let (diagram, spec) = (&self.diagram, self.diagram.spec());
@@ -164,6 +168,10 @@ impl SweepResult {
         if !spec.sampling.is_uniform() {
             write_sampled(&mut npz, diagram, shape)?;
         }
+        if diagram.has_shares() {
+            let shares = shape.pixels().flat_map(|pixel| diagram.shares(pixel).unwrap_or(Shares::UNKNOWN).to_array());
+            npz.array(SHARES, &shape.by_share(), shares)?;
+        }
         npz.finish()
     }
 }
@@ -191,6 +199,10 @@ impl Shape {
 
     pub(super) fn by_pixel(self) -> [usize; 2] {
         [self.rows, self.columns]
+    }
+
+    fn by_share(self) -> [usize; 3] {
+        [self.rows, self.columns, 3]
     }
 
     pub(super) fn by_optimizer(self) -> [usize; 3] {
@@ -381,6 +393,10 @@ impl SweepResult {
                     return Err(contradiction(&format!("`replicates` from 0 to {most}, as in the spec"), found));
                 }
             }
+        }
+        if npz.names().any(|name| name == SHARES) {
+            let shares: Vec<f64> = npz.array(SHARES, &arrays.shape.by_share()).map_err(in_archive)?;
+            diagram.set_shares(shares.as_chunks().0.iter().copied().map(Shares::from_array).collect());
         }
         Ok(SweepResult { title: preset.title, description: preset.description, diagram, precision })
     }

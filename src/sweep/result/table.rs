@@ -4,6 +4,7 @@ use std::io;
 use std::io::Write;
 
 use valleyscope_engine::setting::Key;
+use valleyscope_engine::shares::Shares;
 use valleyscope_engine::sweep::{Axis, Diagram, Quantity, SweepSpec};
 
 use crate::export::{CsvCell as Entry, CsvWriter};
@@ -12,7 +13,8 @@ use crate::export::{CsvCell as Entry, CsvWriter};
 /// `noise`; `winner`, empty where there is none; `gap` and `gap_se`, the gap between the winner and its [closest
 /// rival](valleyscope_engine::sweep::Comparison::rival), with its standard error; `certainty` of the winner; then for
 /// each optimizer, by the spec's metric, `adam_score`, `adam_std`, `adam_best_lr` (the learning rate itself),
-/// `adam_diverged`, and the values of its tuned settings, such as `adam_best_beta2`. Unknown values are NaN, or empty
+/// `adam_diverged`, and the values of its tuned settings, such as `adam_best_beta2`; for a measured diagram
+/// `adam_signal`, `adam_noise` and `adam_oscillation`, the shares of Adam's gradients. Unknown values are NaN, or empty
 /// for a name or a count.
 pub fn write_table(writer: impl Write, diagram: &Diagram) -> io::Result<()> {
     write(writer, &[(None, diagram)])
@@ -24,6 +26,9 @@ pub fn write_table(writer: impl Write, diagram: &Diagram) -> io::Result<()> {
 pub fn write_tables(writer: impl Write, diagrams: &[(&str, &Diagram)]) -> io::Result<()> {
     write(writer, &diagrams.iter().map(|(title, diagram)| (Some(*title), *diagram)).collect::<Vec<_>>())
 }
+
+/// The columns of the shares.
+const SHARES: [&str; 3] = ["adam_signal", "adam_noise", "adam_oscillation"];
 
 struct OptimizerColumns {
     name: String,
@@ -63,12 +68,14 @@ fn write(writer: impl Write, diagrams: &[(Option<&str>, &Diagram)]) -> io::Resul
     header.extend(axis_names(diagrams.iter().map(|(_, diagram)| &**diagram.spec())));
     header.extend(["winner", "gap", "gap_se", "certainty"].map(str::to_owned));
     header.extend(optimizers.iter().flat_map(OptimizerColumns::header));
+    let is_measured = diagrams.iter().any(|(_, diagram)| diagram.has_shares());
+    header.extend(SHARES.iter().filter(|_| is_measured).map(|name| (*name).to_owned()));
     let mut csv = CsvWriter::new(writer, &header.iter().map(String::as_str).collect::<Vec<_>>())?;
     for (title, diagram) in diagrams {
         let own = column_names(diagram.spec());
         let index = |columns: &OptimizerColumns| own.iter().position(|name| *name == columns.name);
         let columns: Vec<_> = optimizers.iter().map(|columns| (columns, index(columns))).collect();
-        write_rows(&mut csv, *title, diagram, &columns)?;
+        write_rows(&mut csv, *title, diagram, &columns, is_measured)?;
     }
     csv.into_inner().flush()
 }
@@ -80,6 +87,7 @@ fn write_rows<W: Write>(
     title: Option<&str>,
     diagram: &Diagram,
     columns: &[(&OptimizerColumns, Option<usize>)],
+    is_measured: bool,
 ) -> io::Result<()> {
     let mut entries = Vec::new();
     for (row, row_value) in diagram.rows().iter().enumerate() {
@@ -88,6 +96,10 @@ fn write_rows<W: Write>(
             entries.extend(title.map(Entry::Text));
             entries.extend([Entry::Number(*row_value), Entry::Number(*column_value)]);
             push_pixel(&mut entries, diagram, [row, column], columns);
+            if is_measured {
+                let shares = diagram.shares([row, column]).unwrap_or(Shares::UNKNOWN);
+                entries.extend(shares.to_array().map(Entry::Number));
+            }
             csv.row(&entries)?;
         }
     }

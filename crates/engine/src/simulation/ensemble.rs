@@ -2,7 +2,7 @@
 
 use rand_distr::{Distribution, Normal};
 
-use super::history::{Observed, Sample, Sums};
+use super::history::{GradientRecord, GradientTerms, Observed, Sample, Sums};
 use super::spec::{OptimizerSpec, SimulationSpec, StartSpec};
 use crate::instructions::{OfSet, VectorSet, vectorized};
 use crate::landscape::Landscape;
@@ -13,6 +13,7 @@ use crate::optimizer::{
     RuleSpec, SideBySide, StepInputs, Trace, trace, with_rule,
 };
 use crate::random::{Key, Stream, Streams};
+use crate::shares::{GradientAverages, Shares};
 
 /// Returns the key of the stream for a particle's starting position, x before y.
 fn start_key(seed: u64, optimizer: u32, particle: u64) -> Key {
@@ -37,6 +38,9 @@ pub struct Ensemble {
     streams: Vec<Streams<WIDTH>>,
     /// The optimizer's state, block after block.
     states: Vec<Pair<Block>>,
+    /// The running averages of the gradients, block after block.
+    averages: Vec<Pair<GradientAverages<Block>>>,
+    gradients: GradientRecord,
     sample: Sample,
     mean_position: [f64; 2],
     /// The selected particle, and its block before the last step.
@@ -81,6 +85,8 @@ impl Ensemble {
             positions: positions.collect(),
             streams: streams.collect(),
             states: vec![[Block::splat(0.0); 2]; blocks * optimizer.rule.rule.info().states.len()],
+            averages: vec![[GradientAverages::start(); 2]; blocks],
+            gradients: GradientRecord::START,
             sample: Sample::UNDEFINED,
             mean_position: [spec.start.x.get(), spec.start.y.get()],
             selected: None,
@@ -103,6 +109,8 @@ impl Ensemble {
             positions: vec![[Block::splat(0.0); 2]; particles.div_ceil(WIDTH)],
             streams: Vec::new(),
             states: Vec::new(),
+            averages: Vec::new(),
+            gradients: GradientRecord::START,
             sample: Sample::UNDEFINED,
             mean_position: [0.0; 2],
             selected: None,
@@ -164,7 +172,8 @@ impl Ensemble {
     /// Returns the size in memory.
     pub(super) fn bytes(&self) -> usize {
         let particles = size_of_val(self.positions.as_slice()) + size_of_val(self.streams.as_slice());
-        size_of::<Ensemble>() + particles + size_of_val(self.states.as_slice())
+        let states = size_of_val(self.states.as_slice()) + size_of_val(self.averages.as_slice());
+        size_of::<Ensemble>() + particles + states
     }
 
     pub fn position(&self, particle: usize) -> [f64; 2] {
@@ -222,10 +231,16 @@ impl Ensemble {
         let part_toward = self.rule.rule.gradient_toward().map_or(0.0, |(_, part)| part);
         let pivots = (self.sample, self.mean_position);
         let step = Step { landscape, noise, learning_rate, part_toward, pivots };
-        let particles = Particles { count: self.particles, positions: &mut self.positions, streams: &mut self.streams };
+        let particles = Particles {
+            count: self.particles,
+            positions: &mut self.positions,
+            streams: &mut self.streams,
+            averages: &mut self.averages,
+        };
         let (bias, states) = (&mut self.bias, &mut self.states);
         let sums = with_rule!(self.rule.rule.kind(), R => step.run::<R>(&self.rule.rule, bias, particles, states));
         (self.sample, self.mean_position) = sums.finish(self.particles, || self.diverged(landscape));
+        (self.sample.noise, self.sample.shares) = self.gradients.add(sums.gradients());
         self.rule.rule.kind() != RuleKind::External || self.step_externally(landscape, learning_rate, external)
     }
 
@@ -240,10 +255,12 @@ impl Ensemble {
         }
         self.place(theta.as_chunks().0);
         let size = Block::splat(0.5 / learning_rate);
+        let Sample { noise, shares, .. } = self.sample;
         (self.sample, self.mean_position) = self.observed(landscape, |block| {
             let [x, y] = [0, 1].map(|axis| (self.positions[block][axis] - before[block][axis]).abs());
             size * (x + y)
         });
+        (self.sample.noise, self.sample.shares) = (noise, shares);
         true
     }
 
@@ -259,8 +276,9 @@ impl Ensemble {
 
     /// Returns the diagnostics of the present positions on another landscape than that of the last step.
     pub(super) fn sample_on(&self, landscape: &Landscape) -> Sample {
-        let Sample { effective_step, entropy, .. } = self.sample;
-        Sample { effective_step, entropy, ..self.observed(landscape, |_| Block::splat(f64::NAN)).0 }
+        let Sample { effective_step, noise, shares, entropy, .. } = self.sample;
+        let observed = self.observed(landscape, |_| Block::splat(f64::NAN)).0;
+        Sample { effective_step, noise, shares, entropy, ..observed }
     }
 
     /// Computes the diagnostics of the present positions, before any step.
@@ -277,6 +295,7 @@ impl Ensemble {
                 uv: landscape.uv_from_xy(*position),
                 loss: landscape.loss(*position),
                 effective_step: effective_step(block),
+                gradients: GradientTerms::none(),
             };
             sums.add_some(&observed, WIDTH.min(self.particles - block * WIDTH));
         }
@@ -299,6 +318,13 @@ impl Ensemble {
     fn states_of(&self, block: usize) -> &[Pair<Block>] {
         let count = self.rule.rule.info().states.len();
         &self.states[block * count..(block + 1) * count]
+    }
+
+    /// Computes the shares of the gradients of one particle.
+    fn shares_of(&self, particle: usize) -> Shares {
+        let [x, y] = self.averages[particle / WIDTH].map(GradientAverages::terms);
+        let sum = |of: usize| x[of].0[particle % WIDTH] + y[of].0[particle % WIDTH];
+        self.gradients.shares([sum(0), sum(1), sum(2)])
     }
 
     /// Returns the record of the selected particle's last step.
@@ -332,6 +358,7 @@ impl Ensemble {
             noise,
             curvature: before.landscape.hessian_diagonal(at),
             curvature_noise,
+            shares: self.shares_of(particle),
             trace: trace(&inputs, batch),
             inputs,
         }))
@@ -369,6 +396,8 @@ pub struct StepTrace {
     /// The diagonal of the Hessian at θ, and its noise if the rule uses it.
     pub curvature: [f64; 2],
     pub curvature_noise: [f64; 2],
+    /// The shares of the second moment of the particle's gradients so far.
+    pub shares: Shares,
     /// The inputs of the step: θ, the noisy gradient, the rule and the optimizer's state.
     pub inputs: StepInputs,
     pub trace: Trace,
@@ -404,6 +433,7 @@ pub(super) struct Particles<'a> {
     pub count: usize,
     pub positions: &'a mut [Pair<Block>],
     pub streams: &'a mut [Streams<WIDTH>],
+    pub averages: &'a mut [Pair<GradientAverages<Block>>],
 }
 
 /// Draws the noise of the gradient and of the curvature, as factors or terms; that of the curvature only for a rule
@@ -425,6 +455,14 @@ fn draw_pair<V: Doubles<WIDTH> + OfSet>(streams: &mut Streams<WIDTH>, noise: &Gr
     noise.shape(&mut draws);
     let (sigma, mean) = (V::splat(noise.sigma), V::splat(noise.mean));
     [mean + sigma * draws[0][0], mean + sigma * draws[0][1]]
+}
+
+/// The particles of one block.
+struct BlockOfParticles<'a> {
+    position: &'a mut Pair<Block>,
+    streams: &'a mut Streams<WIDTH>,
+    averages: &'a mut Pair<GradientAverages<Block>>,
+    states: &'a mut [Pair<Block>],
 }
 
 impl Step<'_> {
@@ -451,7 +489,7 @@ impl Step<'_> {
     fn blocks<R: Rule, V: Doubles<WIDTH> + Planar + OfSet>(
         &self,
         update: Update<'_>,
-        Particles { count, positions, streams }: Particles<'_>,
+        Particles { count, positions, streams, averages }: Particles<'_>,
         mut states: &mut [Pair<Block>],
     ) -> Sums<Block> {
         let (coefficients, rates) = update.splat::<R, V::Both>();
@@ -459,10 +497,12 @@ impl Step<'_> {
         let has_curvature = info.needs(Need::Curvature);
         let mut sums = Sums::<V>::about(&self.pivots.0, self.pivots.1);
         let mut partial = None;
-        for (index, (position, streams)) in positions.iter_mut().zip(streams).enumerate() {
+        let particles = positions.iter_mut().zip(streams).zip(averages);
+        for (index, ((position, streams), averages)) in particles.enumerate() {
             let of_block;
             (of_block, states) = states.split_at_mut(info.states.len());
-            let observed = self.block::<R, V>(&coefficients, rates, has_curvature, position, streams, of_block);
+            let particles = BlockOfParticles { position, streams, averages, states: of_block };
+            let observed = self.block::<R, V>(&coefficients, rates, has_curvature, particles);
             if index < count / WIDTH {
                 sums.add(&observed);
             } else {
@@ -482,10 +522,9 @@ impl Step<'_> {
         coefficients: &R::Coefficients<V::Both>,
         rates: Rates<V::Both>,
         has_curvature: bool,
-        position: &mut Pair<Block>,
-        streams: &mut Streams<WIDTH>,
-        states: &mut [Pair<Block>],
+        particles: BlockOfParticles<'_>,
     ) -> Observed<V> {
+        let BlockOfParticles { position, streams, averages, states } = particles;
         let theta = each(*position, V::from_lanes);
         let at = match R::GRADIENT_TOWARD {
             None => theta,
@@ -499,6 +538,7 @@ impl Step<'_> {
         let action = self.noise.action;
         let batch = PlaneBatch { landscape: self.landscape, at, action, noise, curvature_noise };
         let noisy = action.apply(gradient, noise);
+        let gradients = measured(gradient, noisy, averages);
         let seen = RuleInput { rates, theta: V::both(theta), gradient: V::both(noisy), batch: SideBySide(batch) };
         let state = Numbers::from_fn(|index| match states.get(index) {
             Some(state) => V::both(each(*state, V::from_lanes)),
@@ -516,8 +556,31 @@ impl Step<'_> {
             uv: self.landscape.uv_from_xy([x, y]),
             loss: self.landscape.loss([x, y]),
             effective_step: V::splat(0.5) * (direction_x.abs() + direction_y.abs()),
+            gradients,
         }
     }
+}
+
+/// Adds the gradients of a step to their running averages.
+#[inline(always)]
+fn measured<V: Doubles<WIDTH>>(
+    exact: [V; 2],
+    noisy: [V; 2],
+    averages: &mut Pair<GradientAverages<Block>>,
+) -> GradientTerms<V> {
+    let mut terms = GradientTerms::none();
+    for axis in 0..2 {
+        let noise = noisy[axis] - exact[axis];
+        let [m, q, n] = averages[axis].0;
+        let before = GradientAverages([V::from_lanes(m), V::from_lanes(q), V::from_lanes(n)]);
+        let after = before.after(exact[axis], noise * noise);
+        let [m, q, n] = after.0;
+        averages[axis] = GradientAverages([m.to_lanes(), q.to_lanes(), n.to_lanes()]);
+        let [m, q, n] = after.terms();
+        terms.shares = [terms.shares[0] + m, terms.shares[1] + q, terms.shares[2] + n];
+        terms.noise = [terms.noise[0] + noise * noise, terms.noise[1] + exact[axis] * exact[axis]];
+    }
+    terms
 }
 
 vectorized! {

@@ -7,6 +7,7 @@ use super::adaptive::allocation::{Race, RaceRules};
 use super::axis::{Tuned, index_in};
 use super::cell::Cell;
 use super::spec::SweepSpec;
+use crate::shares::Shares;
 
 /// A diagram with the pixels of a sweep that are known so far.
 #[derive(Clone, Debug)]
@@ -18,6 +19,8 @@ pub struct Diagram {
     /// The values of each tuned setting of each optimizer.
     tuned: Vec<Vec<Vec<f64>>>,
     cells: Vec<Option<Arc<Cell>>>,
+    /// The shares of Adam's gradients at each pixel, row by row; empty where they are not computed.
+    shares: Arc<[Shares]>,
     /// The number of pixels whose results are final.
     complete: usize,
     runs: u64,
@@ -33,6 +36,7 @@ impl Diagram {
             learning_rates: spec.learning_rates(),
             tuned: spec.optimizers.iter().map(|it| it.tune.iter().map(Tuned::values).collect()).collect(),
             cells: vec![None; rows * columns],
+            shares: Arc::default(),
             complete: 0,
             runs: 0,
             spec,
@@ -99,6 +103,7 @@ impl Diagram {
         if runs <= cell.runs() && (cell.is_complete(all) || !was_complete) {
             self.complete += usize::from(cell.is_complete(all)) - usize::from(was_complete);
             self.runs += cell.runs() - runs;
+            self.shares = Arc::default();
             *present = Some(Arc::new(cell));
         }
     }
@@ -120,6 +125,22 @@ impl Diagram {
 
     pub fn runs(&self) -> u64 {
         self.runs
+    }
+
+    /// Returns the shares of Adam's gradients at a pixel, if known; see [`adam_shares`](super::adam_shares).
+    pub fn shares(&self, [row, column]: [usize; 2]) -> Option<Shares> {
+        self.shares.get(row * self.columns.len() + column).copied().filter(Shares::is_known)
+    }
+
+    /// Returns whether the shares are computed.
+    pub fn has_shares(&self) -> bool {
+        !self.shares.is_empty()
+    }
+
+    /// Sets the shares of all pixels, row by row.
+    pub fn set_shares(&mut self, shares: Vec<Shares>) {
+        assert_eq!(shares.len(), self.cells.len(), "each pixel has shares");
+        self.shares = shares.into();
     }
 
     /// Returns the number of pixels.
@@ -168,6 +189,7 @@ impl Diagram {
             complete: cells.iter().flatten().filter(|cell| cell.is_complete(all)).count(),
             runs: cells.iter().flatten().map(|cell| cell.runs()).sum(),
             cells,
+            shares: Arc::clone(&self.shares),
         }
     }
 

@@ -178,6 +178,12 @@ impl ToyProblem {
         }
     }
 
+    /// The exact gradient of the runs, before the next step.
+    #[inline(always)]
+    pub(super) fn exact_gradient<V: Planar + OfSet>(&self, batch: &RunBatch<V>) -> [V; 2] {
+        self.landscape.gradient_at(&batch.local)
+    }
+
     /// Moves the runs to `theta`, the end of a step.
     #[inline(always)]
     fn move_to<const N: usize, V: Vector<N> + Planar + OfSet>(&self, batch: &mut RunBatch<V>, theta: V::Both) {

@@ -24,8 +24,8 @@ use crate::random::{Key, Normals};
 pub(super) struct NdProblem<'a> {
     spec: &'a SweepSpec,
     point: &'a Point,
-    valley: ValleyInSpace,
-    noise: GradientNoise,
+    pub valley: ValleyInSpace,
+    pub noise: GradientNoise,
 }
 
 /// The number of steps between two checks for cancellation.
@@ -137,11 +137,11 @@ struct Job<'a> {
 }
 
 /// A vector of runs.
-struct NdBatch<const N: usize, V: Normals<N> + OfSet, R: Rule> {
+pub(super) struct NdBatch<const N: usize, V: Normals<N> + OfSet, R: Rule> {
     /// The rates, with the base of the learning rate, which is that without its schedule.
     rates: Rates<V>,
     bias: BiasCorrection,
-    theta: Vec<V>,
+    pub theta: Vec<V>,
     /// The states of each coordinate.
     states: Vec<R::State<V>>,
     /// The gradient of each coordinate, for rules that are not element-wise; the noise of gradient and curvature, as
@@ -152,13 +152,13 @@ struct NdBatch<const N: usize, V: Normals<N> + OfSet, R: Rule> {
     curvature_generator: Option<V::Generator>,
     /// A buffer for one of the states, and for the parameters at which the gradient is computed, if not at θ.
     column: Vec<V>,
-    terms: ValleyTerms<V>,
+    pub terms: ValleyTerms<V>,
     metrics: Metrics<V>,
 }
 
 impl<const N: usize, V: Normals<N> + OfSet, R: Rule> NdBatch<N, V, R> {
     #[inline(always)]
-    fn new(
+    pub(super) fn new(
         problem: &NdProblem<'_>,
         rates: Rates<V>,
         generator: &mut V::Generator,
@@ -193,7 +193,7 @@ impl<const N: usize, V: Normals<N> + OfSet, R: Rule> NdBatch<N, V, R> {
     }
 
     #[inline(always)]
-    fn step(
+    pub(super) fn step(
         &mut self,
         problem: &NdProblem<'_>,
         Variant { rule, schedule }: &Variant,

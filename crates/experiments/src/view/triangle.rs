@@ -1,0 +1,166 @@
+//! The triangle of signal, noise and oscillation: the pixels of a phase diagram by the reasons for Adam's small steps.
+//!
+//! The shares of a pixel add to 1, so that they are a point in a triangle. Pixels that are near each other there tend
+//! to have the same winner, on different landscapes, too, but not with another kind of noise. So a training whose
+//! shares were measured resembles the pixels near it in the triangle of the noise that is most like its own.
+
+use std::sync::LazyLock;
+
+use valleyscope_engine::shares::Shares;
+use valleyscope_engine::sweep::{Diagram, Metric};
+
+/// A pixel in the triangle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrianglePoint {
+    /// Row and column in the diagram.
+    pub pixel: [usize; 2],
+    pub shares: Shares,
+    /// The index of the winner; `None` where there is none.
+    pub winner: Option<usize>,
+    /// The certainty of the winner, from 0 to 1.
+    pub certainty: f64,
+}
+
+impl TrianglePoint {
+    /// The certainty from which a winner counts as decided.
+    pub const DECIDED: f64 = 0.95;
+
+    /// Returns the winner if it is decided.
+    pub fn decided(&self) -> Option<usize> {
+        self.winner.filter(|_| self.certainty >= Self::DECIDED)
+    }
+}
+
+/// The pixels of a diagram whose shares are known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Triangle {
+    /// The optimizers' names.
+    pub optimizers: Vec<String>,
+    pub points: Vec<TrianglePoint>,
+}
+
+/// The winner among the pixels nearest to a point of the triangle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    pub winner: usize,
+    /// The number of nearest pixels that it wins, and their number.
+    pub votes: [usize; 2],
+    /// The mean certainty of the winner in the pixels that it wins.
+    pub certainty: f64,
+    /// The distance to the nearest pixel, in shares; the sides of the triangle have the length √2.
+    pub distance: f64,
+}
+
+impl Triangle {
+    /// The number of nearest pixels that are compared.
+    pub const NEIGHBORS: usize = 7;
+
+    /// Collects the pixels of a diagram with known shares. Their winners are those by `metric`.
+    pub fn of(diagram: &Diagram, metric: Metric) -> Triangle {
+        let point = |pixel: [usize; 2]| {
+            let shares = diagram.shares(pixel)?;
+            let comparison = diagram.cell(pixel)?.comparison(metric);
+            let certainty = comparison.certainty().unwrap_or(0.0);
+            Some(TrianglePoint { pixel, shares, winner: comparison.winner, certainty })
+        };
+        let points = diagram.spec().pixels().filter_map(point).collect();
+        Triangle { optimizers: diagram.spec().shown_names(), points }
+    }
+
+    /// Predicts the winner at a point from the nearest decided pixels; `None` without any. Of optimizers with equal
+    /// votes, the one with the nearest pixel is chosen.
+    pub fn predict(&self, at: Shares) -> Option<Prediction> {
+        self.predict_without(at, None)
+    }
+
+    fn predict_without(&self, at: Shares, left_out: Option<usize>) -> Option<Prediction> {
+        let others = self.points.iter().enumerate().filter(|(index, _)| Some(*index) != left_out);
+        let decided = others.filter_map(|(_, point)| Some((distance(at, point.shares), point.decided()?, point)));
+        let mut nearest: Vec<(f64, usize, &TrianglePoint)> = decided.collect();
+        nearest.sort_by(|one, other| one.0.total_cmp(&other.0));
+        nearest.truncate(Self::NEIGHBORS);
+        let votes = |of: usize| nearest.iter().filter(move |(_, winner, _)| *winner == of);
+        let mut winner = nearest.first()?.1;
+        for (_, other, _) in &nearest {
+            if votes(*other).count() > votes(winner).count() {
+                winner = *other;
+            }
+        }
+        let count = votes(winner).count();
+        let certainty = votes(winner).map(|(.., point)| point.certainty).sum::<f64>() / count as f64;
+        Some(Prediction { winner, votes: [count, nearest.len()], certainty, distance: nearest[0].0 })
+    }
+
+    /// Predicts the winner of each decided pixel from the others; returns the number of right predictions and of
+    /// pixels. A prediction is right if `is_same` holds for the predicted and the true winner.
+    pub fn leave_one_out(&self, is_same: impl Fn(usize, usize) -> bool) -> [usize; 2] {
+        let [mut right, mut all] = [0, 0];
+        for (index, point) in self.points.iter().enumerate() {
+            let Some(winner) = point.decided() else { continue };
+            let predicted = self.predict_without(point.shares, Some(index));
+            all += 1;
+            right += usize::from(predicted.is_some_and(|predicted| is_same(predicted.winner, winner)));
+        }
+        [right, all]
+    }
+}
+
+fn distance(one: Shares, other: Shares) -> f64 {
+    let squares = one.to_array().into_iter().zip(other.to_array()).map(|(one, other)| (one - other) * (one - other));
+    squares.sum::<f64>().sqrt()
+}
+
+/// The triangle of a kind of noise, with which trainings are compared.
+#[derive(Clone, Debug)]
+pub struct ReferenceTriangle {
+    /// The name of the noise.
+    pub noise: &'static str,
+    /// The exponent b of the noise: its variance is proportional to |g|²ᵇ.
+    pub exponent: f64,
+    pub triangle: Triangle,
+}
+
+impl ReferenceTriangle {
+    /// Returns the triangles of all kinds of noise: those of Fig. 2a, computed by
+    /// `valleyscope sweep fig2a --grid 24x25 --adaptive --measured`, and of the same sweep with additive noise.
+    pub fn all() -> &'static [ReferenceTriangle; 2] {
+        static ALL: LazyLock<[ReferenceTriangle; 2]> = LazyLock::new(|| {
+            let of = |noise, exponent, table| ReferenceTriangle { noise, exponent, triangle: read(table) };
+            [
+                of("multiplicative", 1.0, include_str!("../../../../assets/triangles/multiplicative.csv")),
+                of("additive", 0.0, include_str!("../../../../assets/triangles/additive.csv")),
+            ]
+        });
+        &ALL
+    }
+
+    /// Returns the triangle of the noise whose exponent is nearest; that of multiplicative noise if it is unknown.
+    pub fn nearest(exponent: Option<f64>) -> &'static ReferenceTriangle {
+        let [multiplicative, additive] = Self::all();
+        if exponent.is_some_and(|exponent| exponent < 0.5) { additive } else { multiplicative }
+    }
+}
+
+/// Reads the columns of a diagram's table that its triangle consists of.
+fn read(table: &str) -> Triangle {
+    let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let header = lines.next().expect("the table has a header");
+    let column = |name: &str| header.iter().position(|other| *other == name).expect("the table has the column");
+    let [winner, certainty] = ["winner", "certainty"].map(column);
+    let shares = ["adam_signal", "adam_noise", "adam_oscillation"].map(column);
+    let mut triangle = Triangle::default();
+    for (index, line) in lines.enumerate() {
+        let number = |column: usize| line[column].parse().unwrap_or(f64::NAN);
+        let name = line[winner];
+        let known = triangle.optimizers.iter().position(|other| other == name);
+        let winner = (!name.is_empty()).then(|| {
+            known.unwrap_or_else(|| {
+                triangle.optimizers.push(name.to_owned());
+                triangle.optimizers.len() - 1
+            })
+        });
+        let shares = Shares::from_array(shares.map(number));
+        triangle.points.push(TrianglePoint { pixel: [index, 0], shares, winner, certainty: number(certainty) });
+    }
+    triangle
+}
