@@ -29,6 +29,9 @@ pub enum Map {
     Difference(usize, usize),
     /// The number of runs of all optimizers, which adaptive sampling spends where the winner is open.
     Runs,
+    /// The winners as for [`Map::Winner`] with certainty, and beside them the pixels in the triangle of the shares of
+    /// Adam's gradients.
+    Triangle,
 }
 
 /// A colour and its meaning.
@@ -127,6 +130,15 @@ fn tuning(setting: Key, same: usize, from: &SweepSpec, index: usize, to: &Diagra
 }
 
 impl Map {
+    /// Returns whether the winners' colours show their certainty; `None` for a map that shows no winners.
+    pub fn winners_with_certainty(self) -> Option<bool> {
+        match self {
+            Map::Winner { certainty } => Some(certainty),
+            Map::Triangle => Some(true),
+            _ => None,
+        }
+    }
+
     /// The picture of the map in a figure.
     pub fn image(self, diagram: &Diagram, metric: Metric) -> MapImage {
         self.image_with(diagram, metric, &self.colors(diagram, metric, UNKNOWN))
@@ -194,7 +206,7 @@ impl Map {
     fn of_all_optimizers(self, spec: &SweepSpec) -> Option<Vec<Map>> {
         let count = spec.optimizers.len();
         Some(match self {
-            Map::Winner { .. } => return None,
+            Map::Winner { .. } | Map::Triangle => return None,
             Map::Score(_) => (0..count).map(Map::Score).collect(),
             Map::Spread(_) => (0..count).map(Map::Spread).collect(),
             Map::Runs => vec![Map::Runs],
@@ -227,7 +239,7 @@ impl Map {
         }
         let swatch = |color: [u8; 3], text: &str| Swatch { color: Some(color), text: text.to_owned() };
         let mut legend = Vec::new();
-        if let Map::Winner { certainty } = self {
+        if let Some(certainty) = self.winners_with_certainty() {
             legend.extend(colors.winners.iter().map(|winner| swatch(winner.color, &winner.name)));
             let is_known = |pixel| diagram.cell(pixel).is_none_or(|cell| cell.replicates >= Cell::FEWEST_TO_BE_SURE);
             if certainty && cells(diagram).any(is_known) {
@@ -270,7 +282,7 @@ impl Map {
             others.iter().position(|other| Some(other) == name).unwrap_or(index)
         };
         let map = match self {
-            Map::Winner { .. } | Map::Runs => self,
+            Map::Winner { .. } | Map::Runs | Map::Triangle => self,
             Map::Score(index) => Map::Score(same(index)),
             Map::BestRate(index) => Map::BestRate(same(index)),
             Map::BestValue(index, setting) => Map::BestValue(tuning(setting, same(index), from, index, to), setting),
@@ -284,7 +296,7 @@ impl Map {
     pub fn subject(self, diagram: &Diagram) -> Option<String> {
         let names = diagram.spec().shown_names();
         match self {
-            Map::Winner { .. } | Map::Runs => None,
+            Map::Winner { .. } | Map::Runs | Map::Triangle => None,
             Map::Score(index) | Map::BestRate(index) | Map::BestValue(index, _) | Map::Spread(index) => {
                 Some(names[index].clone())
             }
@@ -296,7 +308,7 @@ impl Map {
     pub fn quantity(self, landscape: &LandscapeSpec, metric: Metric) -> String {
         let metric_name = metric.label(landscape);
         match self {
-            Map::Winner { .. } => "winner".to_owned(),
+            Map::Winner { .. } | Map::Triangle => "winner".to_owned(),
             Map::Score(_) => metric_name.to_owned(),
             Map::BestRate(_) => "best learning rate η".to_owned(),
             Map::BestValue(_, setting) => format!("best {}", tuned_label(setting)),
@@ -310,7 +322,7 @@ impl Map {
     fn value(self, diagram: &Diagram, metric: Metric, pixel: [usize; 2], cell: &Cell) -> f64 {
         let score = |index: usize| cell.score(index, metric);
         match self {
-            Map::Winner { .. } => f64::NAN,
+            Map::Winner { .. } | Map::Triangle => f64::NAN,
             Map::Score(index) => score(index).value,
             Map::BestRate(index) if score(index).value.is_finite() => {
                 diagram.learning_rate(pixel, index, score(index).best)
@@ -328,7 +340,7 @@ impl Map {
 
     fn content(self, diagram: &Diagram, metric: Metric, pixel: [usize; 2]) -> Content {
         let Some(cell) = diagram.cell(pixel) else { return Content::Unknown };
-        if let Map::Winner { certainty } = self {
+        if let Some(certainty) = self.winners_with_certainty() {
             let comparison = cell.comparison(metric);
             let mut scores = (0..diagram.spec().optimizers.len()).map(|index| cell.score(index, metric).value);
             return match comparison.winner {

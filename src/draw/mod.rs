@@ -20,6 +20,7 @@ mod scale;
 mod scan;
 mod surface;
 mod svg;
+mod triangle;
 
 pub use canvas::MapImage;
 pub use curves::{CurveAxis, CurveLines, CurvePlot, metric_scale};
@@ -58,3 +59,5 @@ pub(crate) use map::MapSide;
 pub(crate) use regions::{LetteredRegions, Letters};
 #[cfg(feature = "app")]
 pub(crate) use scan::ScanPlots;
+#[cfg(feature = "app")]
+pub(crate) use triangle::TriangleFrame;

@@ -118,6 +118,7 @@ fn content(
                 compared(together, map, of.unwrap_or_default(), style.metric)
             }
             _ if layout.pairs => Figure::pairs(&[(result, style.metric)]),
+            Map::Triangle => Figure::triangle(result, style.metric),
             Map::Winner { certainty } => Figure::winners(result, style.metric, certainty),
             map => Figure::map(result, style.metric, map),
         };

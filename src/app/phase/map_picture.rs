@@ -8,6 +8,7 @@ use egui::{
     Button, Checkbox, Color32, ColorImage, ComboBox, Context, Label, Sense, TextFormat, TextStyle, TextureHandle,
     TextureOptions, Ui,
 };
+use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_engine::sweep::{Diagram, Metric, SweepSpec};
 
 use super::PhasePanel;
@@ -174,7 +175,7 @@ fn draw(diagrams: &[Diagram], [index, of]: [usize; 2], style: MapStyle, unknown:
     let colors = MapColors { winners: optimizers.swap_remove(index), scale, unknown };
     let image = map.image_with(diagram, metric, &colors);
     let mut legend = map.legend_with(diagram, metric, &colors);
-    let regions = (style.letters && matches!(map, Map::Winner { .. })).then(|| {
+    let regions = (style.letters && map.winners_with_certainty().is_some()).then(|| {
         letters.explain(&mut legend);
         let regions =
             LetteredRegions::new(&map.winners(diagram, metric), &image, letters.of_optimizers(&colors.winners));
@@ -211,7 +212,7 @@ impl PhasePanel {
     /// Shows the colours of all maps, each once. A right click on the colour of a winner of the present diagram chooses
     /// another.
     fn legend(&mut self, ui: &mut Ui) {
-        let winners = self.picture.spec().filter(|_| matches!(self.style.map, Map::Winner { .. }));
+        let winners = self.picture.spec().filter(|_| self.style.map.winners_with_certainty().is_some());
         let winner = |index: usize| winners.and_then(|spec| spec.optimizers.get(index)).map(|optimizer| optimizer.id);
         let present = self.picture.color_key.iter().flat_map(|key| &key.legend);
         let present = present.enumerate().map(|(index, swatch)| (swatch, winner(index)));
@@ -251,7 +252,7 @@ impl PhasePanel {
     fn letters_choice(&mut self, ui: &mut Ui) {
         let help = "Draws borders around the winners' regions and a letter in each, in the window and in figures: for \
                     readers who see colours differently, and for prints in grey.";
-        let can_have = matches!(self.style.map, Map::Winner { .. });
+        let can_have = self.style.map.winners_with_certainty().is_some();
         let choice = ui.add_enabled(can_have, Outlined(Checkbox::new(&mut self.style.letters, "Letters")));
         choice.on_hover_text(help).on_disabled_hover_text("Only maps of winners have letters.");
     }
@@ -379,6 +380,8 @@ fn maps(diagram: &Diagram) -> Vec<Map> {
     let optimizers = &diagram.spec().optimizers;
     let count = optimizers.len();
     let mut maps = vec![Map::Winner { certainty: true }, Map::Winner { certainty: false }];
+    let has_adam = optimizers.iter().any(|optimizer| optimizer.rule.kind() == RuleKind::Adam);
+    maps.extend(has_adam.then_some(Map::Triangle));
     maps.extend((0..count).map(Map::Score));
     maps.extend((0..count).map(Map::BestRate));
     for (index, optimizer) in optimizers.iter().enumerate() {
@@ -393,6 +396,7 @@ pub(super) fn name_of(map: Map, diagram: &Diagram, metric: Metric) -> String {
     match map.subject(diagram) {
         Some(subject) => format!("{subject}: {}", map.quantity(&diagram.spec().landscape, metric)),
         None if map == (Map::Winner { certainty: true }) => "Winner, paler where less certain".to_owned(),
+        None if map == Map::Triangle => "Triangle: signal, noise, oscillation".to_owned(),
         None if map == Map::Runs => "Runs spent".to_owned(),
         None => "Winner".to_owned(),
     }

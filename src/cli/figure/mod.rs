@@ -82,9 +82,19 @@ pub(super) struct FigureArgs {
     /// Draw how many runs adaptive sampling has spent at each pixel instead of the winners
     #[arg(long, conflicts_with_all = ["all", "runs", "certainty", "letters", "margin", "best"])]
     spent: bool,
+    /// Draw the pixels in the triangle of signal, noise and oscillation, the reasons for Adam's small steps; what is
+    /// missing of the measurements is computed
+    #[arg(long, value_name = "MAP", conflicts_with_all = ["all", "runs", "letters", "margin", "best", "spent"])]
+    map: Option<FigureMap>,
     /// Draw borders around the winners' regions and a letter in each, for readers who see colours differently
     #[arg(long, conflicts_with = "runs")]
     letters: bool,
+}
+
+/// A map of a phase diagram that has a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum FigureMap {
+    Triangle,
 }
 
 /// A way to draw a landscape.
@@ -123,7 +133,7 @@ pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
     }
     check(&plan, &[format], args)?;
     let file = AtomicFile::for_target(&args.out).with_context(|| cannot_write(&args.out))?;
-    let drawing = drawing(&FigureComputer::new()?.source(plan)?, args).map_err(anyhow::Error::from)?;
+    let drawing = drawing(&FigureComputer::new()?.source(plan, args)?, args).map_err(anyhow::Error::from)?;
     write(&drawing, format, &args.out, file, args)
 }
 
@@ -136,6 +146,7 @@ fn refuse_misplaced(name: &OsString, plan: &Plan, args: &FigureArgs) -> Result<(
         (args.view.is_some() && !is_landscape, "--view is for landscapes", "is none"),
         (!args.plots.is_empty() && !is_landscape, "--plots is for landscapes", "is none"),
         (args.margin.is_some() && !plan.shows_diagrams(), "--margin is for phase diagrams", "is none"),
+        (args.map.is_some() && !plan.shows_diagrams(), "--map is for phase diagrams", "is none"),
         (args.spent && !plan.shows_diagrams(), "--spent is for phase diagrams", "is none"),
         (
             !args.beside.is_empty() && !is_landscape && !plan.shows_diagrams(),
@@ -247,7 +258,7 @@ fn draw(
         let file = AtomicFile::for_target(&path).with_context(|| cannot_write(&path))?;
         files.push((format, path, file));
     }
-    let drawing = drawing(&computer.source(plan)?, args).map_err(anyhow::Error::from)?;
+    let drawing = drawing(&computer.source(plan, args)?, args).map_err(anyhow::Error::from)?;
     for (format, path, file) in files {
         write(&drawing, format, &path, file, args)?;
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use valleyscope_engine::identifier::folded;
 use valleyscope_engine::landscape::LandscapeSpec;
+use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_engine::quantity::ParticleCount;
 use valleyscope_engine::setting::LEARNING_RATE;
 use valleyscope_engine::simulation::SimulationSpec;
@@ -15,7 +16,7 @@ use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetError, SweepPreset, built_ins};
 use valleyscope_runs::RunFolder;
 
-use super::{FigureArgs, LandscapeView, trainings};
+use super::{FigureArgs, FigureMap, LandscapeView, trainings};
 use crate::cli::landscape_args::with_compared;
 use crate::cli::output::{ProgressLine, ProgressUnit};
 use crate::cli::run_args::RunsLocation;
@@ -71,6 +72,7 @@ impl Source {
         let certainty = args.certainty;
         match self {
             Source::Sweeps(Layout::Single, results) => match self.chosen_map(args) {
+                Ok(Some(Map::Triangle)) => Figure::triangle(&results[0], results[0].diagram.spec().metric),
                 Ok(Some(map)) => Figure::map(&results[0], results[0].diagram.spec().metric, map),
                 _ => Figure::as_in_the_paper(&results[0], certainty),
             },
@@ -251,7 +253,15 @@ impl FigureComputer {
     }
 
     /// Executes a plan.
-    pub(super) fn source(&mut self, plan: Plan) -> Result<Source, Failure> {
+    pub(super) fn source(&mut self, plan: Plan, args: &FigureArgs) -> Result<Source, Failure> {
+        let mut source = self.computed_source(plan)?;
+        if let (Some(FigureMap::Triangle), Source::Sweeps(_, results)) = (args.map, &mut source) {
+            results.iter_mut().try_for_each(|result| self.runner.measure(&mut result.diagram))?;
+        }
+        Ok(source)
+    }
+
+    fn computed_source(&mut self, plan: Plan) -> Result<Source, Failure> {
         match plan {
             Plan::There(source) => Ok(source),
             Plan::Sweeps(layout, sources) => {
@@ -471,6 +481,20 @@ impl Source {
             return Ok(Some(Map::Runs));
         }
         let diagrams = self.diagrams();
+        if args.map == Some(FigureMap::Triangle) {
+            return match &diagrams[..] {
+                [only] if only.spec().optimizers.iter().any(|it| it.rule.kind() == RuleKind::Adam) => {
+                    Ok(Some(Map::Triangle))
+                }
+                [_] => Err(Failure::BadInput(anyhow!(
+                    "--map triangle: expected Adam among the optimizers, as the triangle is of its gradients, found none"
+                ))),
+                _ => Err(Failure::BadInput(anyhow!(
+                    "--map triangle: expected one phase diagram, found {}; draw each in a figure of its own",
+                    diagrams.len()
+                ))),
+            };
+        }
         let Some(first) = diagrams.first() else { return Ok(None) };
         if let Some(text) = &args.best {
             return best(&diagrams, text).map(Some);

@@ -10,6 +10,7 @@ mod maps;
 mod page;
 mod scan;
 mod trajectories;
+mod triangle;
 
 pub use curves::{CurveMark, Curves, RunPlots, TimeAxis, TrainedRun};
 pub use maps::Compared;
