@@ -156,17 +156,28 @@ const STATISTICS: [(&str, Statistic); 4] = [
     ("min", |spread| spread.min),
     ("max", |spread| spread.max),
 ];
-const CURVES: usize = QUANTITIES.len() * STATISTICS.len();
+/// The recorded measures of a sample's gradients, with their names.
+const MEASURES: [(&str, fn(&Sample) -> f64); 4] = [
+    ("noise", |sample| sample.noise),
+    ("signal", |sample| sample.shares.signal),
+    ("noise_share", |sample| sample.shares.noise),
+    ("oscillation", |sample| sample.shares.oscillation),
+];
+const CURVES: usize = QUANTITIES.len() * STATISTICS.len() + MEASURES.len();
 
 /// Lists the names of the curves, such as `loss_mean`, in the order of [`curves`].
 fn curve_names() -> impl Iterator<Item = String> {
     QUANTITIES
         .iter()
         .flat_map(|(quantity, _)| STATISTICS.iter().map(move |(statistic, _)| format!("{quantity}_{statistic}")))
+        .chain(MEASURES.iter().map(|(name, _)| (*name).to_owned()))
 }
 
 fn curves(sample: &Sample) -> impl Iterator<Item = f64> {
-    QUANTITIES.iter().flat_map(move |(_, spread)| STATISTICS.iter().map(move |(_, value)| value(spread(sample))))
+    QUANTITIES
+        .iter()
+        .flat_map(move |(_, spread)| STATISTICS.iter().map(move |(_, value)| value(spread(sample))))
+        .chain(MEASURES.iter().map(move |(_, value)| value(sample)))
 }
 
 /// Lists the labels of the enabled optimizers, made unique by their ids if some are equal.
@@ -184,7 +195,8 @@ fn optimizer_names(spec: &SimulationSpec) -> Vec<String> {
 }
 
 /// Writes a row for each step and optimizer: `step`, `optimizer`, the 16 columns from `loss_mean` to
-/// `effective_step_max`, `entropy` and `diverged`.
+/// `effective_step_max`, the measures of gradients `noise`, `signal`, `noise_share` and `oscillation`, `entropy` and
+/// `diverged`.
 pub struct TrajectoryTable<W: Write> {
     csv: CsvWriter<W>,
     optimizers: Vec<String>,
@@ -228,6 +240,7 @@ const POSITIONS: usize = 100;
 /// | `optimizers` | text | (O) |
 /// | `step` | int64 | (T) |
 /// | `{loss,u,abs_v,effective_step}_{mean,std,min,max}` | float64 | (O, T) |
+/// | `noise`, `signal`, `noise_share`, `oscillation` of the gradients | float64 | (O, T) |
 /// | `entropy` | float64 | (O, T) |
 /// | `diverged`, particles that are not finite | int32 | (O, T) |
 /// | `positions` of the first particles, at most 100 | float64 | (O, T, particles, 2) |

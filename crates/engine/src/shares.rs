@@ -11,6 +11,8 @@
 //!
 //! where ⟨·⟩ is a bias-corrected running average over steps, and sums are over coordinates and runs.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::lanes::Real;
@@ -53,6 +55,14 @@ impl Shares {
 
     pub fn from_array([signal, noise, oscillation]: [f64; 3]) -> Shares {
         Shares { signal, noise, oscillation }
+    }
+}
+
+impl fmt::Display for Shares {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // An oscillation of −0.001 is shown as 0.00.
+        let [signal, noise, oscillation] = self.to_array().map(|share| (100.0 * share).round() / 100.0 + 0.0);
+        write!(f, "signal {signal:.2}, noise {noise:.2}, oscillation {oscillation:.2}")
     }
 }
 

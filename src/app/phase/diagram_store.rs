@@ -75,6 +75,10 @@ impl DiagramStore {
         self.version
     }
 
+    pub(super) fn pool(&self) -> Pool {
+        self.pool.clone()
+    }
+
     pub(super) fn is_running(&self) -> bool {
         self.running.is_some()
     }

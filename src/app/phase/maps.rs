@@ -18,6 +18,7 @@ use super::map_view::{MapView, Margins};
 use super::pixels::PanelPixel;
 use super::{PhasePanel, map_view, pixels};
 use crate::app::shell::actions::Requests;
+use crate::draw::Map;
 use crate::sweep::titles::{TitledSweep, as_changed, difference, in_short, short_titles};
 
 /// The smallest useful width of a diagram beside another, in points.
@@ -34,7 +35,10 @@ impl PhasePanel {
         let area = ui.available_rect_before_wrap();
         if self.comparison.is_empty() {
             let margins = self.margins(ui, area.height());
-            self.present_map(ui, margins, pointed, simulation, requests);
+            match self.style.map {
+                Map::Triangle => self.map_and_triangle(ui, margins, pointed, simulation, requests),
+                _ => self.present_map(ui, margins, pointed, simulation, requests),
+            }
             return;
         }
         let all = self.comparison.all(self.diagrams.present.number);
@@ -169,7 +173,7 @@ impl PhasePanel {
         self.take_response(response, Some(number), simulation, requests);
     }
 
-    fn present_map(
+    pub(super) fn present_map(
         &mut self,
         ui: &mut Ui,
         margins: Margins,

@@ -15,6 +15,7 @@ mod pixels;
 mod readout;
 mod score_table;
 mod thumbnails;
+mod triangle_view;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,6 +32,7 @@ use pixels::{PanelPixel, pixel_of};
 use readout::Over;
 use serde::{Deserialize, Serialize};
 use thumbnails::GalleryState;
+use triangle_view::PendingShares;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::{Metric, SweepSpec};
 use valleyscope_experiments::preset::{Preset, SweepPreset, built_ins};
@@ -58,6 +60,7 @@ pub struct PhasePanel {
     follow_changes: bool,
     style: MapStyle,
     picture: MapPicture,
+    shares: PendingShares,
     /// The diagrams of the library that are compared with the present one.
     comparison: Comparison,
     gallery: GalleryState,
@@ -108,6 +111,7 @@ impl PhasePanel {
             style: MapStyle { map: Map::Winner { certainty: true }, metric: preset.sweep.metric, letters: false },
             editor: Editor::new(preset, clean, None),
             picture: MapPicture::default(),
+            shares: PendingShares::default(),
             comparison: Comparison::default(),
             gallery: GalleryState::default(),
             worth_asking,
@@ -264,6 +268,7 @@ impl PhasePanel {
         }
         CentralPanel::default().show(ui, |ui| {
             self.area = Some(ui.available_rect_before_wrap());
+            self.measure(ui.ctx());
             self.maps(ui, simulation, requests);
         });
         self.editor.record_for_undo(ui.ctx(), |_| ());

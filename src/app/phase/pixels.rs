@@ -14,7 +14,7 @@ use super::diagram::TitledDiagram;
 use super::map_view::{MapMarks, MapResponse};
 use super::{PhasePanel, readout};
 use crate::app::shell::actions::{Action, LandscapeAction, Requests};
-use crate::draw::{MapSide, shared_optimizers};
+use crate::draw::{Map, MapSide, shared_optimizers};
 use crate::sweep::titles::axis_label;
 
 /// A pixel of the present diagram or of one beside it.
@@ -48,7 +48,8 @@ impl PhasePanel {
             let [from, to] = [pixel.compared, compared].map(|number| self.diagram_of(number));
             same_pixel(from?.spec(), to?.spec(), pixel.pixel)
         };
-        let pointed = if self.comparison.is_empty() { None } else { here(pointed) };
+        let is_only_map = self.comparison.is_empty() && self.style.map != Map::Triangle;
+        let pointed = if is_only_map { None } else { here(pointed) };
         MapMarks { chosen: here(self.chosen), pointed }
     }
 

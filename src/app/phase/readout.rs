@@ -52,6 +52,10 @@ pub(super) fn show(
     // Widgets below a text do not move while the pointer moves from pixel to pixel.
     let verdict = verdict(cell, metric, &names);
     reserve(ui, &undecided(longest), |ui| ui.add(Label::new(RichText::new(verdict).strong()).wrap()));
+    if let Some(shares) = diagram.shares(pixel) {
+        let meaning = "What the second moment of Adam’s gradients consists of here, at its best learning rate";
+        ui.add(Label::new(RichText::new(format!("Adam: {shares}")).weak()).wrap()).on_hover_text(meaning);
+    }
     ui.add_space(4.0);
     score_table::show(ui, diagram, pixel, cell, metric, colors);
     if let Some([best, longest]) = best_settings(diagram, cell, metric, &names) {

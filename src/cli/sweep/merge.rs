@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use valleyscope_engine::sweep::{Cell, Diagram, SweepPart};
 
-use super::{SweepArgs, SweepRunner};
 use super::folder::{ResultFolder, StoredDiagram, refused};
+use super::{SweepArgs, SweepRunner};
 use crate::cli::Failure;
 use crate::cli::output::say;
 use crate::sweep::result::{RawFormat, SweepHeader, SweepRecords, SweepResult};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::landscape::{Coordinate, LandscapeSpec};
-use valleyscope_engine::simulation::{Bucket, BucketSpread};
+use valleyscope_engine::simulation::{Bucket, BucketSpread, GradientMeans};
 
 use super::AxisScale;
 
@@ -270,6 +270,10 @@ pub enum DiagnosticMetric {
     AbsV,
     EffectiveStep,
     FreeEnergy,
+    Noise,
+    Signal,
+    NoiseShare,
+    Oscillation,
 }
 
 /// The drawing of the spread over particles.
@@ -284,11 +288,15 @@ pub enum Band {
 }
 
 impl DiagnosticMetric {
-    pub const ALL: [DiagnosticMetric; 5] = [
+    pub const ALL: [DiagnosticMetric; 9] = [
         DiagnosticMetric::Loss,
         DiagnosticMetric::Depth,
         DiagnosticMetric::AbsV,
         DiagnosticMetric::EffectiveStep,
+        DiagnosticMetric::Noise,
+        DiagnosticMetric::Signal,
+        DiagnosticMetric::NoiseShare,
+        DiagnosticMetric::Oscillation,
         DiagnosticMetric::FreeEnergy,
     ];
 
@@ -306,7 +314,21 @@ impl DiagnosticMetric {
             DiagnosticMetric::AbsV => bucket.abs_v,
             DiagnosticMetric::EffectiveStep => bucket.effective_step,
             DiagnosticMetric::FreeEnergy => BucketSpread::of_ensemble(bucket.free_energy, bucket.steps),
+            DiagnosticMetric::Noise
+            | DiagnosticMetric::Signal
+            | DiagnosticMetric::NoiseShare
+            | DiagnosticMetric::Oscillation => self.of_gradients(&bucket.gradients),
         }
+    }
+
+    fn of_gradients(self, gradients: &GradientMeans) -> BucketSpread {
+        let value = match self {
+            DiagnosticMetric::Signal => gradients.shares.signal,
+            DiagnosticMetric::NoiseShare => gradients.shares.noise,
+            DiagnosticMetric::Oscillation => gradients.shares.oscillation,
+            _ => gradients.noise,
+        };
+        BucketSpread::of_ensemble(value, gradients.steps)
     }
 
     /// The name in files.
@@ -317,19 +339,26 @@ impl DiagnosticMetric {
             DiagnosticMetric::AbsV => "abs_v",
             DiagnosticMetric::EffectiveStep => "effective_step",
             DiagnosticMetric::FreeEnergy => "free_energy",
+            DiagnosticMetric::Noise => "noise",
+            DiagnosticMetric::Signal => "signal",
+            DiagnosticMetric::NoiseShare => "noise_share",
+            DiagnosticMetric::Oscillation => "oscillation",
         }
     }
 
     /// Whether values are never negative, so that a logarithmic axis is a plain logarithm.
     pub fn is_positive(self) -> bool {
-        matches!(self, DiagnosticMetric::AbsV | DiagnosticMetric::EffectiveStep)
+        matches!(self, DiagnosticMetric::AbsV | DiagnosticMetric::EffectiveStep | DiagnosticMetric::Noise)
     }
 
-    /// The range of a linear axis that shows values from `low` to `high`. That of an effective step reaches from 0 to
-    /// above 1, the size of a step of the sign: so 0.5 is in the middle.
+    /// The range of a linear axis that shows values from `low` to `high`. That of an effective step and of a share
+    /// reaches from 0 to above 1, so that 0.5 is in the middle.
     pub fn range(self, [low, high]: [f64; 2]) -> [f64; 2] {
         match self {
-            DiagnosticMetric::EffectiveStep => [low.min(0.0), high.max(1.05)],
+            DiagnosticMetric::EffectiveStep
+            | DiagnosticMetric::Signal
+            | DiagnosticMetric::NoiseShare
+            | DiagnosticMetric::Oscillation => [low.min(0.0), high.max(1.05)],
             _ => [low, high],
         }
     }
@@ -349,6 +378,30 @@ impl DiagnosticMetric {
                 name: "Effective step".into(),
                 explanation: "The size of a step without weight decay, in learning rates, averaged over the coordinates. \
                               1 for Signum; for Adam it is |m̂|/√ŝ, which noise starves.",
+            }),
+            DiagnosticMetric::Noise => Some(DiagnosticInfo {
+                title: "noise σ̂".into(),
+                name: "Noise".into(),
+                explanation: "The noise of the gradients, measured: the root of its mean square over that of the exact \
+                              gradients, over the particles and some ten steps. Equals σ where noise multiplies.",
+            }),
+            DiagnosticMetric::Signal => Some(DiagnosticInfo {
+                title: "signal share".into(),
+                name: "Signal".into(),
+                explanation: "The part of Adam’s second moment v̂ that gradients make which agree from step to step. \
+                              Signal, noise and oscillation add to 1; Adam’s step is about √signal learning rates.",
+            }),
+            DiagnosticMetric::NoiseShare => Some(DiagnosticInfo {
+                title: "noise share".into(),
+                name: "Noise share".into(),
+                explanation: "The part of Adam’s second moment v̂ that is noise: σ²/(1 + σ²) where noise multiplies. It \
+                              makes steps small for no good reason.",
+            }),
+            DiagnosticMetric::Oscillation => Some(DiagnosticInfo {
+                title: "oscillation share".into(),
+                name: "Oscillation".into(),
+                explanation: "The part of Adam’s second moment v̂ that gradients make which alternate, as between the \
+                              walls of a valley. It makes steps small for a good reason.",
             }),
             DiagnosticMetric::FreeEnergy => Some(DiagnosticInfo {
                 title: "free energy F = E − ΘS".into(),

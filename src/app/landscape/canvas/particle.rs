@@ -10,6 +10,7 @@ use egui::{
 };
 use valleyscope_engine::landscape::Landscape;
 use valleyscope_engine::optimizer::{ArrowRole, PartRole, StepInputs};
+use valleyscope_engine::shares::Shares;
 use valleyscope_engine::simulation::{ParticleId, SimulationSpec, StepTrace};
 use valleyscope_experiments::view::formula::{Formula, formulas, result_text, text};
 use valleyscope_experiments::view::ticks::grouped;
@@ -380,6 +381,7 @@ impl FormulaPanel {
             let reached = self.reached.entry(formula.rule.clone()).or_default();
             formula_block(ui, &formula, reached);
         }
+        show_shares(ui, step.shares);
         if !paused {
             ui.add_space(6.0);
             ui.weak("Pause and single-step (→) to follow the numbers from step to step.");
@@ -438,6 +440,20 @@ fn particle_chooser(ui: &mut Ui, spec: &SimulationSpec, live: &mut Live, request
         }
     });
     live.select(chosen, requests);
+}
+
+/// Shows the reasons for which a step of Adam along the particle's gradients is short.
+fn show_shares(ui: &mut Ui, shares: Shares) {
+    if !shares.is_known() {
+        return;
+    }
+    ui.add_space(6.0);
+    let meaning = "The second moment by which Adam divides, v̂, consists of signal (gradients that agree), noise and \
+                   oscillation (gradients that alternate between the walls). Adam’s step is about √signal learning \
+                   rates; noise and oscillation shorten it.";
+    ui.label(RichText::new("Reasons for a small step").strong()).on_hover_text(meaning);
+    ui.add(Label::new(format!("{shares}")).wrap()).on_hover_text(meaning);
+    ui.weak(format!("Adam’s step: about √signal = {:.2} of η", shares.signal.sqrt()));
 }
 
 fn heading(ui: &mut Ui, step: &StepTrace) {
