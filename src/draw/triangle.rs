@@ -2,6 +2,8 @@
 
 use egui::{Align, Color32, Pos2, Rect, Shape, Stroke, pos2};
 use valleyscope_engine::shares::Shares;
+#[cfg(feature = "app")]
+use valleyscope_experiments::view::{Background, Pen};
 use valleyscope_experiments::view::{Dash, Triangle, TrianglePoint};
 
 use super::canvas::{Canvas, LINE, rgb};
@@ -14,6 +16,9 @@ const GRID: [f64; 3] = [0.25, 0.5, 0.75];
 const ASPECT: f32 = 0.866;
 /// Radius of a pixel's point, in font sizes.
 const RADIUS: f32 = 0.24;
+/// The least distance between points of a path, in points.
+#[cfg(feature = "app")]
+const SHORTEST: f32 = 0.7;
 
 /// The triangle of the shares in a picture: signal above, noise at the right, oscillation at the left.
 #[derive(Clone, Copy, Debug)]
@@ -106,6 +111,23 @@ impl TriangleFrame {
         let (at, em) = (self.at(shares), canvas.style.em);
         for (radius, color) in [(0.62, Color32::BLACK), (0.5, Color32::WHITE)] {
             canvas.painter.circle_stroke(at, radius * em, Stroke::new(0.12 * em, color));
+        }
+    }
+
+    /// Draws a line through shares, from old to new, and a ring around the last ones.
+    #[cfg(feature = "app")]
+    pub(crate) fn draw_path(&self, canvas: &Canvas, path: &[Shares], pen: Pen) {
+        let mut line: Vec<Pos2> = path.iter().map(|shares| self.at(*shares)).collect();
+        let Some(last) = line.last().copied() else { return };
+        line.dedup_by(|at, before| at.distance(*before) < SHORTEST);
+        let (em, lines) = (canvas.style.em, [line]);
+        let outline = match canvas.style.background {
+            Background::Light => Color32::WHITE,
+            Background::Dark => Color32::BLACK,
+        };
+        for (color, wider, dash) in [(outline, 0.2 * em, Dash::Solid), (canvas.color(pen), 0.0, pen.dash)] {
+            canvas.lines(&lines, Stroke::new(0.16 * em + wider, color), dash);
+            canvas.painter.circle_stroke(last, 0.6 * em, Stroke::new(0.2 * em + wider, color));
         }
     }
 }

@@ -18,7 +18,9 @@ use super::dialogs;
 use super::dialogs::{ChangeForm, TextAction, Texts};
 use super::legend::line;
 use super::list::line_with_name;
+use super::plotter::RunCurves;
 use super::summary::Summary;
+use super::triangle::{TensorMeasures, TriangleView};
 use crate::app::widgets::form::{cell, small_button};
 use crate::app::widgets::theme::text_width;
 
@@ -27,6 +29,7 @@ pub(super) enum DetailTab {
     #[default]
     Log,
     Events,
+    Triangle,
     Warnings,
     Samples,
     Change,
@@ -34,9 +37,10 @@ pub(super) enum DetailTab {
 }
 
 impl DetailTab {
-    const ALL: [(DetailTab, &'static str); 6] = [
+    const ALL: [(DetailTab, &'static str); 7] = [
         (DetailTab::Log, "Log"),
         (DetailTab::Events, "Events"),
+        (DetailTab::Triangle, "Triangle"),
         (DetailTab::Warnings, "Warnings"),
         (DetailTab::Samples, "Texts"),
         (DetailTab::Change, "Change while it runs"),
@@ -46,6 +50,7 @@ impl DetailTab {
     fn is_of(self, run: &Summary, detail: &RunDetail) -> bool {
         match self {
             DetailTab::Warnings => detail.warned > 0,
+            DetailTab::Triangle => !run.is_scan,
             DetailTab::Samples => run.writes_text,
             DetailTab::Change => run.is_open() && detail.has_live_settings(),
             DetailTab::Log => !detail.log.is_empty(),
@@ -61,6 +66,7 @@ pub(super) struct DetailView {
     pub texts: Texts,
     /// The settings to be changed while the run is trained.
     pub change: ChangeForm,
+    triangle: TriangleView,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,13 +86,15 @@ pub(super) enum RunAction {
     CopyPath,
 }
 
-/// Shows the details of the run. `writers` of the chosen runs can generate texts.
+/// Shows the details of the run, which may be one of those with `curves`. `writers` of the chosen runs can generate
+/// texts.
 pub(super) fn show(
     ui: &mut Ui,
     shown: &mut DetailView,
     run: &Summary,
     pen: Pen,
     detail: Option<&RunDetail>,
+    curves: &[(&RunCurves, Pen)],
     writers: usize,
 ) -> Option<RunAction> {
     let action = head(ui, run, pen, detail.is_some_and(|detail| !detail.checkpoints.is_empty()));
@@ -107,7 +115,7 @@ pub(super) fn show(
         DetailTab::Events => Cow::Borrowed(detail.events.as_str()),
         DetailTab::Warnings => Cow::Borrowed(detail.warnings.as_str()),
         DetailTab::Samples => Cow::Owned(dialogs::joined(&detail.samples)),
-        DetailTab::Change => Cow::Borrowed(""),
+        DetailTab::Change | DetailTab::Triangle => Cow::Borrowed(""),
         DetailTab::Config => Cow::Borrowed(detail.config.as_str()),
     };
     tabs(ui, (tab, &mut shown.tab), run, detail, &text);
@@ -117,6 +125,10 @@ pub(super) fn show(
             TextAction::Now => RunAction::WriteText,
             TextAction::Saved => RunAction::WriteSaved,
         }));
+    }
+    if tab == DetailTab::Triangle {
+        shown.triangle.show(ui, run, detail, curves);
+        return action;
     }
     if let (DetailTab::Change, Some(training)) = (tab, &detail.in_force) {
         let is_applied = shown.change.show(ui, run, training);
@@ -291,6 +303,8 @@ pub(super) struct RunDetail {
     pub checkpoints: Vec<u64>,
     /// The origin of a fork as text, whose second part is a name, and whether that run is found.
     pub fork: Option<[String; 3]>,
+    /// The newest measures of its parameter tensors.
+    pub tensors: Option<TensorMeasures>,
     /// A description of lost events; empty if there are none.
     pub damage: String,
 }
@@ -320,6 +334,7 @@ impl RunDetail {
                 .map(|sample| TextSample { text: visible_lines(&sample.text).into_owned(), ..sample.clone() })
                 .collect(),
             fork: history.forked().map(|forked| fork(run, forked)),
+            tensors: history.tensors().map(|(step, tensors)| (step, tensors.to_vec())),
             damage: damage(history, &checkpoints),
             checkpoints,
         }

@@ -19,6 +19,7 @@ mod plotter;
 mod summary;
 mod table;
 mod track;
+mod triangle;
 mod view;
 mod watcher;
 mod worker;

@@ -41,7 +41,7 @@ impl TrainingPanel {
         NamedCurves { name, pen: self.pen(first), is_color_chosen: self.pens.chosen(first).is_some(), drawn }
     }
 
-    fn pen(&self, run: &RunFolder) -> Pen {
+    pub(super) fn pen(&self, run: &RunFolder) -> Pen {
         self.summary(run).map_or(Pen::new(NEUTRAL, 0), |summary| self.pens.of(summary))
     }
 

@@ -180,6 +180,11 @@ impl Track {
         moments.zip(self.smooth.values()).map(|((step, wall_s), value)| [*step, *wall_s, *value])
     }
 
+    /// Lists step and value of each point, before smoothing.
+    pub(super) fn raw_points(&self) -> impl Iterator<Item = [f64; 2]> {
+        self.step.iter().zip(self.raw.values()).map(|(step, value)| [*step, *value])
+    }
+
     pub fn is_smoothed(&self) -> bool {
         self.smoothing > 0.0
     }

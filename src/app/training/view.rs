@@ -4,6 +4,7 @@ use egui::{Button, CentralPanel, Context, Frame, Label, Margin, RichText, Scroll
 use valleyscope_experiments::difference::DifferenceTable;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::CapacityReport;
+use valleyscope_experiments::view::Pen;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::workload::{DataStatus, DeviceChoice};
 use valleyscope_runs::{NotesEdit, RunCommand, RunFolder};
@@ -14,6 +15,7 @@ use super::editor::{Feasibility, ForkPoint, TrainingFault};
 use super::list::{ListInput, RunsAction, line_with_name};
 use super::panel::TrainingPanel;
 use super::plots::export_table;
+use super::plotter::RunCurves;
 use super::summary::Summary;
 use super::watcher::WatcherCommand;
 use super::worker::{WorkerAction, WorkerState};
@@ -218,7 +220,8 @@ impl TrainingPanel {
         let chosen = self.selected.iter().filter_map(|run| self.listed.find(run.path()));
         let writers: Vec<&Summary> = chosen.filter(|run| run.writes_text).collect();
         let pen = self.pens.of(run);
-        let Some(action) = detail::show(ui, &mut self.shown, run, pen, detail, writers.len()) else { return };
+        let curves: Vec<(&RunCurves, Pen)> = self.drawn.iter().map(|drawn| (drawn, self.pen(&drawn.runs[0]))).collect();
+        let Some(action) = detail::show(ui, &mut self.shown, run, pen, detail, &curves, writers.len()) else { return };
         let folder = run.run.clone();
         match action {
             RunAction::Stop => self.threads().jobs.send(WatcherCommand::Send(vec![folder], RunCommand::Stop)),

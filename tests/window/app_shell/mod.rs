@@ -19,4 +19,5 @@ mod training;
 mod training_actions;
 mod training_presets;
 mod training_table;
+mod training_triangle;
 mod worker;

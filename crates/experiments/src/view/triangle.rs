@@ -51,6 +51,11 @@ pub struct Prediction {
     pub distance: f64,
 }
 
+impl Prediction {
+    /// The distance from which on the nearest pixel says nothing about a point.
+    pub const FAR: f64 = 0.15;
+}
+
 impl Triangle {
     /// The number of nearest pixels that are compared.
     pub const NEIGHBORS: usize = 7;
@@ -71,6 +76,24 @@ impl Triangle {
     /// votes, the one with the nearest pixel is chosen.
     pub fn predict(&self, at: Shares) -> Option<Prediction> {
         self.predict_without(at, None)
+    }
+
+    /// Describes shares, and which pixels they resemble.
+    pub fn resemblance(&self, at: Shares) -> String {
+        let found = match self.predict(at) {
+            None => "no pixel to compare with".to_owned(),
+            Some(prediction) if prediction.distance > Prediction::FAR => {
+                "far from all pixels of this triangle".to_owned()
+            }
+            Some(Prediction { winner, votes: [votes, nearest], certainty, .. }) => {
+                let winner = self.optimizers.get(winner).map_or("", String::as_str);
+                let certainty = 100.0 * certainty;
+                format!(
+                    "like pixels in which {winner} wins, {votes} of the {nearest} nearest (mean certainty {certainty:.0} %)"
+                )
+            }
+        };
+        format!("{at}: {found}")
     }
 
     fn predict_without(&self, at: Shares, left_out: Option<usize>) -> Option<Prediction> {
@@ -121,6 +144,9 @@ pub struct ReferenceTriangle {
 }
 
 impl ReferenceTriangle {
+    /// How often the winner of the nearest pixels was that of a training.
+    pub const HELD: &str = "not tested yet";
+
     /// Returns the triangles of all kinds of noise: those of Fig. 2a, computed by
     /// `valleyscope sweep fig2a --grid 24x25 --adaptive --measured`, and of the same sweep with additive noise.
     pub fn all() -> &'static [ReferenceTriangle; 2] {
@@ -163,4 +189,48 @@ fn read(table: &str) -> Triangle {
         triangle.points.push(TrianglePoint { pixel: [index, 0], shares, winner, certainty: number(certainty) });
     }
     triangle
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Prediction, Triangle, TrianglePoint};
+    use valleyscope_engine::shares::Shares;
+
+    fn triangle() -> Triangle {
+        let point = |index: usize, noise: f64, winner: usize, certainty: f64| TrianglePoint {
+            pixel: [index, 0],
+            shares: Shares::from_array([0.0, noise, 1.0 - noise]),
+            winner: Some(winner),
+            certainty,
+        };
+        let noisy = (0..6).map(|index| point(index, 0.9 + 0.01 * index as f64, 1, 0.98));
+        let points = noisy.chain([point(6, 0.85, 0, 1.0), point(7, 0.93, 0, 0.5)]).collect();
+        Triangle { optimizers: vec!["Adam".to_owned(), "Signum".to_owned()], points }
+    }
+
+    #[test]
+    fn shares_resemble_the_nearest_decided_pixels() {
+        assert_eq!(
+            triangle().resemblance(Shares::from_array([0.0, 0.93, 0.07])),
+            "signal 0.00, noise 0.93, oscillation 0.07: like pixels in which Signum wins, 6 of the 7 nearest (mean \
+             certainty 98 %)"
+        );
+    }
+
+    #[test]
+    fn shares_far_from_all_pixels_resemble_none() {
+        let at = |noise: f64| Shares::from_array([0.0, noise, 1.0 - noise]);
+        let far = "signal 0.00, noise 0.70, oscillation 0.30: far from all pixels of this triangle";
+        assert_eq!(triangle().resemblance(at(0.7)), far);
+        // The distance is √2 times the difference of one share.
+        let least = 0.85 - Prediction::FAR / 2.0_f64.sqrt();
+        assert!(triangle().resemblance(at(least - 1e-6)).contains("far from"));
+        assert!(triangle().resemblance(at(least + 1e-6)).contains("wins"));
+    }
+
+    #[test]
+    fn an_empty_triangle_predicts_nothing() {
+        let words = Triangle::default().resemblance(Shares::from_array([0.2, 0.5, 0.3]));
+        assert_eq!(words, "signal 0.20, noise 0.50, oscillation 0.30: no pixel to compare with");
+    }
 }
