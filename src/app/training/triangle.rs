@@ -107,7 +107,11 @@ impl TriangleView {
         let size = ui.available_size();
         ScrollArea::vertical().auto_shrink(false).id_salt("triangle").show(ui, |ui| {
             if own.shares.is_empty() && tensors.1.is_empty() {
-                ui.add(Label::new(RichText::new(why_unmeasured(run, detail)).weak()).wrap());
+                let text = match index {
+                    None => "Shown once the run’s curves are.".to_owned(),
+                    Some(_) => why_unmeasured(run, detail),
+                };
+                ui.add(Label::new(RichText::new(text).weak()).wrap());
             } else if size.x < WIDE {
                 let height = TriangleFrame::height(size.x.min(320.0), TextStyle::Small.resolve(ui.style()).size);
                 picture(ui, vec2(ui.available_width(), height), &paths, own);
