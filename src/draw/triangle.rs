@@ -16,9 +16,6 @@ const GRID: [f64; 3] = [0.25, 0.5, 0.75];
 const ASPECT: f32 = 0.866;
 /// Radius of a pixel's point, in font sizes.
 const RADIUS: f32 = 0.24;
-/// The least distance between points of a path, in points.
-#[cfg(feature = "app")]
-const SHORTEST: f32 = 0.7;
 
 /// The triangle of the shares in a picture: signal above, noise at the right, oscillation at the left.
 #[derive(Clone, Copy, Debug)]
@@ -119,7 +116,8 @@ impl TriangleFrame {
     pub(crate) fn draw_path(&self, canvas: &Canvas, path: &[Shares], pen: Pen) {
         let mut line: Vec<Pos2> = path.iter().map(|shares| self.at(*shares)).collect();
         let Some(last) = line.last().copied() else { return };
-        line.dedup_by(|at, before| at.distance(*before) < SHORTEST);
+        // Parts that are shorter than a pixel are left out.
+        line.dedup_by(|at, before| at.distance(*before) < 0.7);
         let (em, lines) = (canvas.style.em, [line]);
         let outline = match canvas.style.background {
             Background::Light => Color32::WHITE,

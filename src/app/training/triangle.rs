@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use egui::{Button, Color32, Label, Rect, RichText, ScrollArea, Sense, TextStyle, Ui, Vec2, vec2};
+use egui::{Button, Color32, Label, RichText, ScrollArea, Sense, TextStyle, Ui, Vec2, vec2};
 use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_engine::shares::Shares;
 use valleyscope_experiments::preset::Preset;
@@ -200,8 +200,12 @@ fn tensor_row(ui: &mut Ui, (name, values): &(String, MetricValues), widths: [f32
     cell(ui, widths[0], |ui| line_with_name(ui, color, ["", head, tail])).on_hover_text(&help);
     let (area, response) = ui.allocate_exact_size(vec2(widths[1], ROW - 5.0), Sense::hover());
     describe(&response, &format!("Shares of {name}"), || text.clone());
-    if let Some(shares) = shares {
-        bar(ui, area, shares);
+    // A negative share has no part of the bar.
+    let parts = shares.map_or([0.0; 3], |shares| shares.to_array().map(|share| share.max(0.0) as f32));
+    let (mut left, scale) = (area.left(), area.width() / parts.iter().sum::<f32>().max(1e-6));
+    for (part, color) in parts.into_iter().zip(share_colors(ui)) {
+        ui.painter().rect_filled(area.with_min_x(left).with_max_x(left + scale * part), 0.0, color);
+        left += scale * part;
     }
     response.on_hover_text(help);
     ui.label(RichText::new(noise).small());
@@ -211,17 +215,6 @@ fn tensor_row(ui: &mut Ui, (name, values): &(String, MetricValues), widths: [f32
 fn share_colors(ui: &Ui) -> [Color32; 3] {
     let visuals = ui.visuals();
     [visuals.hyperlink_color, visuals.warn_fg_color, visuals.widgets.inactive.bg_fill]
-}
-
-/// Draws shares as the parts of a bar. A negative share has no part.
-fn bar(ui: &Ui, area: Rect, shares: Shares) {
-    let parts = shares.to_array().map(|share| share.max(0.0) as f32);
-    let scale = area.width() / parts.iter().sum::<f32>().max(f32::MIN_POSITIVE);
-    let mut left = area.left();
-    for (part, color) in parts.into_iter().zip(share_colors(ui)) {
-        ui.painter().rect_filled(area.with_min_x(left).with_max_x(left + scale * part), 0.0, color);
-        left += scale * part;
-    }
 }
 
 /// Draws the triangle of the noise that is most like a run's own, with the paths of all runs.
@@ -262,16 +255,11 @@ fn why_unmeasured(run: &Summary, detail: &RunDetail) -> String {
         return "Nothing is measured in this run. In your own training, `vs.torch.Probe` measures it.".to_owned();
     };
     match training.course.measure_every {
-        0 => {
-            "Nothing is measured in this run, as its `measure_every` is 0: set “Measure every” of the next one.".into()
-        }
-        _ if training.batch_size < 2 => "Noise cannot be measured in batches of one sample: set a larger batch.".into(),
+        0 => "Nothing is measured in this run: its `measure_every` is 0. Set it for the next run.".to_owned(),
+        _ if training.batch_size < 2 => "Noise cannot be measured in batches of one sample: set a larger one.".into(),
         every if run.is_open() && run.step() < every => {
             format!("Nothing is measured yet; the first measures come after {} steps.", grouped(every))
         }
-        every => format!(
-            "Nothing was measured in this run: it has no measures of its gradients, which are due every {} steps.",
-            grouped(every)
-        ),
+        every => format!("Nothing was measured in this run; measures are due every {} steps.", grouped(every)),
     }
 }
