@@ -302,6 +302,10 @@ count! {
     CheckpointInterval, "checkpoint_every", 1, 1_000_000_000
 }
 count! {
+    /// Steps from one measure of the gradient's noise to the next, or 0 for none.
+    MeasureInterval, "measure_every", 0, 1_000_000_000
+}
+count! {
     /// Sequences in a micro-batch of a language model.
     SequenceCount, "batch_size", 1, 65_536
 }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::quantity::number_text;
 
+use super::measure::Measure;
 use super::metric::{Head, MetricInfo, MetricValues, Point, number};
 
 /// The largest length of a line in bytes, without its newline. The longest that a worker writes are the grid points of
@@ -45,6 +46,8 @@ pub enum Event {
     Train(MetricValues),
     /// The model was evaluated, with the metrics that were measured.
     Eval(MetricValues),
+    /// The gradients of the last steps were measured.
+    Measure(Measure),
     /// Text that the model has written.
     Sample { text: String },
     /// A grid point of a scan is complete.
@@ -237,6 +240,7 @@ impl Event {
             }
             Event::Resumed { from_step } => format!("resumed from step {from_step}"),
             Event::Train(metrics) | Event::Eval(metrics) => metrics.sentence(),
+            Event::Measure(Measure { metrics, .. }) => metrics.sentence(),
             Event::Sample { text } => format!("sample: {text}"),
             Event::GridPoint(point) => {
                 let GridPoint { optimizer, batch_size, done, total, seconds, .. } = point;

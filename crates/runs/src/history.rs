@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::curves::{LongestInterval, LossTallies, LossTally, MetricCurve, MetricPoints};
 use super::event::{Event, EventRecord, Forked, GridPoint, ScanCosts, SettingChange, Started};
+use super::measure::Measure;
 use super::metric::{MetricId, MetricInfo, MetricSource, MetricValues};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +64,9 @@ pub struct RunHistory {
     training: MetricPoints,
     tallies: LossTallies,
     evaluations: MetricPoints,
+    measures: MetricPoints,
+    /// The measures of single tensors in the last event that has any, with its step.
+    tensors: Option<(u64, Vec<(String, MetricValues)>)>,
     samples: Vec<TextSample>,
     /// Finished grid points, with the steps at which they were complete.
     points: Vec<(u64, GridPoint)>,
@@ -114,6 +118,12 @@ impl RunHistory {
                 self.training.push(&record, metrics);
             }
             Event::Eval(metrics) => self.evaluations.push(&record, metrics),
+            Event::Measure(Measure { metrics, tensors }) => {
+                self.measures.push(&record, metrics);
+                if !tensors.is_empty() {
+                    self.tensors = Some((record.step, tensors.clone()));
+                }
+            }
             Event::Sample { text } => {
                 self.samples.push(TextSample { step: record.step, time: record.time, text: text.clone() });
             }
@@ -142,7 +152,7 @@ impl RunHistory {
             Event::Finished => self.end(Ending::Finished),
             Event::Failed { message } => self.end(Ending::Failed(message.clone())),
         }
-        if !matches!(record.event, Event::Train(_) | Event::Eval(_)) {
+        if !matches!(record.event, Event::Train(_) | Event::Eval(_) | Event::Measure(_)) {
             self.recent.push_back((self.lines(), record.clone()));
             self.recent.drain(..self.recent.len().saturating_sub(RECENT));
         }
@@ -165,7 +175,9 @@ impl RunHistory {
         if self.last.as_ref().is_some_and(|last| last.step > step) {
             self.tallies.return_to(step);
         }
-        let mut forgotten = self.training.forget_after(step) | self.evaluations.forget_after(step);
+        let points = [&mut self.training, &mut self.evaluations, &mut self.measures];
+        let mut forgotten = points.into_iter().fold(false, |any, points| points.forget_after(step) | any);
+        self.tensors.take_if(|(at, _)| *at > step);
         let known = self.samples.len() + self.points.len();
         self.samples.retain(|sample| sample.step <= step);
         self.points.retain(|(at, _)| *at <= step);
@@ -250,7 +262,8 @@ impl RunHistory {
 
     pub fn curve(&self, metric: MetricId) -> MetricCurve<'_> {
         const NONE: MetricCurve<'static> = MetricCurve { step: &[], wall_s: &[], time_s: &[], value: &[] };
-        self.training.curve(metric).or_else(|| self.evaluations.curve(metric)).unwrap_or(NONE)
+        let of_training = self.training.curve(metric).or_else(|| self.measures.curve(metric));
+        of_training.or_else(|| self.evaluations.curve(metric)).unwrap_or(NONE)
     }
 
     /// The best and the smoothed value of a metric, also where the reader keeps only the newest points of training.
@@ -269,14 +282,17 @@ impl RunHistory {
         let described = self.started.as_ref().map_or(&[][..], |started| &started.metrics);
         let mut infos: Vec<MetricInfo> = described.iter().take(MetricValues::MOST).cloned().collect();
         let known = infos.len();
-        for metric in self.training.metrics().chain(self.evaluations.metrics()) {
+        for metric in self.training.metrics().chain(self.measures.metrics()).chain(self.evaluations.metrics()) {
             if !infos.iter().any(|info| info.name == metric.name()) {
                 infos.push(metric.info());
             }
         }
         for info in &mut infos[known..] {
-            let is_of_training = info.metric().is_some_and(|metric| self.training.curve(metric).is_some());
-            if !is_of_training {
+            let is_in = |points: &MetricPoints| info.metric().is_some_and(|metric| points.curve(metric).is_some());
+            if is_in(&self.measures) && !is_in(&self.training) {
+                let usual = Measure::infos().into_iter().find(|usual| usual.name == info.name);
+                *info = usual.unwrap_or(MetricInfo { source: MetricSource::Training, ..info.clone() });
+            } else if !is_in(&self.training) {
                 info.source = MetricSource::Evaluation;
             } else if info.name == MetricId::TRAIN_LOSS.name() {
                 *info = MetricInfo { name: info.name.clone(), ..MetricId::LOSS.info() };
@@ -300,6 +316,11 @@ impl RunHistory {
     pub fn latest_at(&self, metric: MetricId) -> Option<(u64, f64)> {
         let curve = self.curve(metric);
         Some((*curve.step.last()?, *curve.value.last()?))
+    }
+
+    /// The measures of single parameter tensors in the newest event that has any, with its step.
+    pub fn tensors(&self) -> Option<(u64, &[(String, MetricValues)])> {
+        self.tensors.as_ref().map(|(step, tensors)| (*step, &tensors[..]))
     }
 
     pub fn samples(&self) -> &[TextSample] {
@@ -362,7 +383,7 @@ impl RunHistory {
     /// Whether a session has begun, by any event, as its first line may have been skipped; also true for a fork, which
     /// does not begin at step 0.
     pub(super) fn is_begun(&self) -> bool {
-        let points = !self.training.is_empty() || !self.evaluations.is_empty();
+        let points = [&self.training, &self.evaluations, &self.measures].iter().any(|points| !points.is_empty());
         let results = !self.samples.is_empty() || !self.points.is_empty() || !self.checkpoints.is_empty();
         self.sessions > 0 || self.forked.is_some() || points || results || self.skipped > 0
     }
@@ -408,6 +429,7 @@ impl RunHistory {
         other.forget_after(forked.from_step);
         self.markers.shared = other.marks();
         (self.training, self.evaluations, self.samples) = (other.training, other.evaluations, other.samples);
+        (self.measures, self.tensors) = (other.measures, other.tensors);
         self.missing = other.missing;
     }
 

@@ -25,6 +25,7 @@ mod group;
 mod layout;
 mod loops;
 mod losses;
+mod measures;
 pub mod mnist;
 mod optimizer;
 pub mod probe;

@@ -107,6 +107,12 @@ impl FlatOptimizer {
         }
     }
 
+    /// The rates of the next step of a single model, where weight decay applies.
+    pub fn rates(&self) -> Rates<f64> {
+        let (learning_rate, weight_decay) = (self.learning_rates[0], self.rule.weight_decay());
+        Rates { learning_rate, weight_decay, is_cautious: false }
+    }
+
     /// Continues with other numbers of the same rule, for parameters of this layout.
     pub fn set_rule(&mut self, rule: RuleSpec, layout: &ParameterLayout) -> Result<(), TrainError> {
         assert_eq!(rule.kind(), self.rule.kind(), "the states are those of the rule");

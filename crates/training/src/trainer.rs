@@ -206,6 +206,9 @@ impl<'a, T: Training> Trainer<'a, T> {
                     return Ok(Ended::NotFinite);
                 }
             }
+            if let Some(measure) = self.run.measured() {
+                self.session.record(step, Event::Measure(measure))?;
+            }
             let begun = self.session.wall_s();
             // Before the evaluation, which may save a checkpoint: later events are lost when the worker is killed.
             if course.sample_every.is_some_and(due) {

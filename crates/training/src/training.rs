@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use tch::{Device, Tensor};
 use valleyscope_experiments::workload::{RunSpec, changes, live_settings, with_live_settings};
-use valleyscope_runs::{MetricId, MetricValues, OptimizerProgress, SettingChange, TextRequest};
+use valleyscope_runs::{Measure, MetricId, MetricValues, OptimizerProgress, SettingChange, TextRequest};
 
 use super::checkpoint::{NamedTensors, SavedRun, TrainingState};
 use super::error::TrainError;
@@ -98,6 +98,11 @@ pub trait Training {
     /// Computes the metrics of the last step for the training curve, besides the loss and the rate. Blocks on the
     /// device.
     fn point(&mut self) -> Result<MetricValues, TrainError>;
+
+    /// Takes the measures of the gradients if the last step was measured.
+    fn measured(&mut self) -> Option<Measure> {
+        None
+    }
 
     /// The metric of the rate of training, and the amount that a step adds to it.
     fn rate(&self) -> (MetricId, f64);

@@ -10,8 +10,8 @@ use valleyscope_experiments::run::RunConfig;
 use valleyscope_experiments::view::Pen;
 use valleyscope_runs::plain_file::Links;
 use valleyscope_runs::{
-    ConcernKind, Event, EventRecord, Forked, RunFolder, RunHistory, RunWarning, SettingChange, Status, TextSample,
-    Timestamp, forked_run, last_lines, plain_file,
+    ConcernKind, Event, EventRecord, Forked, Measure, RunFolder, RunHistory, RunWarning, SettingChange, Status,
+    TextSample, Timestamp, forked_run, last_lines, plain_file,
 };
 
 use super::dialogs;
@@ -100,6 +100,10 @@ pub(super) fn show(
         keep_height(ui);
         return action;
     };
+    if let Some(answer) = &detail.which_batch {
+        let text = RichText::new(format!("{} {answer}", Measure::WHICH_BATCH)).small();
+        ui.add(Label::new(text).truncate()).on_hover_text(Measure::WHICH_BATCH_HELP);
+    }
     // The chosen tab stays for the next run that has it. Most workers write no log.
     let tab = if shown.tab.is_of(run, detail) { shown.tab } else { DetailTab::Events };
     let text = match tab {
@@ -291,6 +295,8 @@ pub(super) struct RunDetail {
     pub checkpoints: Vec<u64>,
     /// The origin of a fork as text, whose second part is a name, and whether that run is found.
     pub fork: Option<[String; 3]>,
+    /// The batch size at which signal and noise of its gradients are equal, in words, if that was measured.
+    pub which_batch: Option<String>,
     /// A description of lost events; empty if there are none.
     pub damage: String,
 }
@@ -320,6 +326,7 @@ impl RunDetail {
                 .map(|sample| TextSample { text: visible_lines(&sample.text).into_owned(), ..sample.clone() })
                 .collect(),
             fork: history.forked().map(|forked| fork(run, forked)),
+            which_batch: Measure::which_batch(history),
             damage: damage(history, &checkpoints),
             checkpoints,
         }

@@ -10,7 +10,8 @@ use valleyscope_engine::terminal_escape::{visible, visible_path};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::PresetConfigs;
 use valleyscope_runs::{
-    Concern, Condition, Findings, Ranks, RepairRefused, RunFolder, RunHistory, RunReader, forked_run, now, span,
+    Concern, Condition, Findings, Measure, Ranks, RepairRefused, RunFolder, RunHistory, RunReader, forked_run, now,
+    span,
 };
 
 use super::{newest, notes};
@@ -69,6 +70,7 @@ pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
         let name = info.name.clone();
         lines.add(&name, newest(history, &[("", info)]).concat());
     }
+    lines.add(Measure::WHICH_BATCH, Measure::which_batch(history).unwrap_or_default());
     lines.add("last checkpoint", last_checkpoint(run, history));
     if run.checkpoints().is_ok_and(|steps| history.is_gone(&steps)) {
         lines.add("damaged", format!("{}: is gone or empty, and there are checkpoints", RunFolder::EVENTS));

@@ -11,7 +11,9 @@
 use std::collections::BTreeMap;
 
 use valleyscope_engine::optimizer::{RuleSpec, ShownSetting};
-use valleyscope_engine::quantity::{BatchSize, CheckpointInterval, Number, Processes, Range, TrainingSteps};
+use valleyscope_engine::quantity::{
+    BatchSize, CheckpointInterval, MeasureInterval, Number, Processes, Range, TrainingSteps,
+};
 use valleyscope_engine::setting::{LEARNING_RATE, SettingInfo, SettingPath, SettingValue};
 use valleyscope_runs::SettingChange;
 
@@ -217,6 +219,14 @@ pub(crate) const CHECKPOINT_EVERY: FieldInfo = interval("checkpoint_every", "Sav
 pub(crate) const KEEP_EVERY: FieldInfo =
     interval("keep_every", "Keep every", "Steps between checkpoints that are kept, beside the last two and the best")
         .optional("");
+pub(crate) const MEASURE_EVERY: FieldInfo = FieldInfo::whole(
+    "measure_every",
+    "Measure every",
+    MeasureInterval::RANGE,
+    "Steps between measures of the gradient's noise, signal and oscillation; 0 for none",
+)
+.optional("")
+.bookkeeping();
 pub(crate) const DEVICE: FieldInfo =
     FieldInfo::other("device", "Device", "What the worker has found on this machine").bookkeeping();
 pub(crate) const PROCESSES: FieldInfo = FieldInfo::whole(

@@ -121,13 +121,15 @@ impl Needs {
             None if info.needs(Need::GradientElsewhere) => 3,
             None => 2 * u64::from(info.needs(Need::Curvature)),
         };
+        // An average of the gradients, and a copy of those of a part of the batch.
+        let measured = if course.measure_every > 0 { 2 } else { 0 };
         let flat = parameters * bytes;
         // The disk holds the last two, the best and the next checkpoint, and those kept at multiples of `keep_every`.
         let common = |every: u64| every / greatest_divisor(every, course.checkpoint_every) * course.checkpoint_every;
         let kept = 4 + course.keep_every.map_or(0, |every| course.steps / common(every));
         let checkpoint = flat + remembered * bytes;
         Needs {
-            kept: LIBRARY + flat * (2 + asked) + remembered * bytes,
+            kept: LIBRARY + flat * (2 + asked + measured) + remembered * bytes,
             activations,
             checkpoint,
             disk: checkpoint.saturating_mul(kept),

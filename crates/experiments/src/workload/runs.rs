@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::RuleSpec;
-use valleyscope_engine::quantity::{LearningRate, Processes};
+use valleyscope_engine::quantity::{LearningRate, MeasureInterval, Processes};
 use valleyscope_engine::setting::SettingValue;
 use valleyscope_engine::simulation::OptimizerSpec;
 use valleyscope_engine::spec_error::{SpecError, broken};
@@ -126,6 +126,8 @@ pub struct Course {
     pub checkpoint_every: u64,
     /// The interval of checkpoints that are kept, beside the last two and the best.
     pub keep_every: Option<u64>,
+    /// The interval of measures of the gradients; 0 for none.
+    pub measure_every: u64,
     /// The interval of text samples, where there are any.
     pub sample_every: Option<u64>,
     pub not_finite: NotFinite,
@@ -307,6 +309,11 @@ impl Sharing {
     pub fn none() -> Sharing {
         Sharing { processes: Processes::of::<1>(), shard_optimizer: false }
     }
+}
+
+/// Whether gradients are measured as often as they usually are.
+pub(super) fn is_usual_interval(every: &MeasureInterval) -> bool {
+    *every == MeasureInterval::of::<100>()
 }
 
 pub(super) fn is_one(processes: &Processes) -> bool {

@@ -11,9 +11,10 @@ use valleyscope_experiments::dataset::text::{Corpus, Offsets, Split, TextError, 
 use valleyscope_experiments::workload::gpt2::{CLIP_RATE, LOSS_SCALE, MOMENTUM_NORM, PARAM_NORM, SKIPPED};
 use valleyscope_experiments::workload::{Gpt2Precision, Gpt2Spec, RunSpec};
 use valleyscope_runs::atomic_file::Overwrite;
-use valleyscope_runs::{MetricId, MetricValues, TextRequest};
+use valleyscope_runs::{Measure, MetricId, MetricValues, TextRequest};
 
 use super::group::Group;
+use super::measures::{Measures, Parts, Spread};
 use super::restore_tensors;
 use super::uniforms;
 use super::with_parameters;
@@ -52,6 +53,7 @@ pub struct Gpt2Run {
     since: SincePoint,
     /// [`LossScale::to_numbers`] and the steps since the last point, for checkpoints.
     numbers: Tensor,
+    measures: Measures,
 }
 
 #[derive(Debug)]
@@ -87,6 +89,7 @@ impl Gpt2Run {
         let optimizer = FlatOptimizer::new(rule, &[spec.learning_rate.get()], model.layout(), kind, device)?;
         let sequences = corpus.offsets(Split::Train, key(purpose::SEQUENCES));
         let zero = || Tensor::f_zeros([], (kind, device));
+        let measures = Measures::new(spec.measure_every.get(), model.layout(), model.parameters())?;
         let mut run = Gpt2Run {
             spec: spec.clone(),
             sequences,
@@ -99,6 +102,7 @@ impl Gpt2Run {
             model,
             optimizer,
             corpus,
+            measures,
         };
         run.note_numbers()?;
         Ok(run)
@@ -118,8 +122,14 @@ impl Gpt2Run {
 
     /// Computes the gradients of a step's global batch, and its mean loss.
     ///
-    /// Each process computes those of a part of the batch's sequences, a micro-batch or a part of one at a time.
-    fn differentiate(&mut self, labels: Labels, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
+    /// Each process computes those of a part of the batch's sequences, a micro-batch or a part of one at a time, and
+    /// adds them to `parts`.
+    fn differentiate(
+        &mut self,
+        labels: Labels,
+        mut parts: Option<&mut Parts>,
+        check: &mut Check<'_>,
+    ) -> Result<Tensor, TrainError> {
         let size = self.spec.batch_size.get();
         let all = size * self.spec.accumulation.get();
         let own = self.group.part(all);
@@ -139,7 +149,12 @@ impl Gpt2Run {
                 targets = self.model.drawn_targets(&tokens, &of_rows.f_contiguous()?, check)?;
             }
             let share = rows.len() as f64 / all as f64;
+            let before = parts.as_ref().filter(|_| start > own.start).map(|_| self.model.gradients().f_detach_copy());
             let of_rows = self.model.differentiate(&tokens, &targets, share, self.scale.factor, check)?;
+            if let Some(parts) = &mut parts {
+                let part = before.transpose()?.map(|mut before| before.f_sub_(self.model.gradients())).transpose()?;
+                self.measures.add_part(parts, part.as_ref().unwrap_or(self.model.gradients()), share)?;
+            }
             let _ = loss.f_add_(&of_rows.f_mul_scalar(share)?)?;
             start += rows.len();
         }
@@ -148,13 +163,30 @@ impl Gpt2Run {
         Ok(loss)
     }
 
+    /// Computes the spread of the gradients of two halves of the only micro-batch's sequences, before clipping.
+    fn halves(&mut self, check: &mut Check<'_>) -> Result<Spread, TrainError> {
+        let half = self.spec.batch_size.get() / 2;
+        let offsets = self.sequences.batch(self.step, 0, 2 * half);
+        self.differentiate_at(&offsets[..half], check)?;
+        let first = self.model.gradients().f_detach_copy()?;
+        self.differentiate_at(&offsets[half..], check)?;
+        self.measures.halves(first, self.model.gradients())
+    }
+
+    /// Computes the gradients of the mean loss of some sequences, before clipping.
+    fn differentiate_at(&mut self, offsets: &[u64], check: &mut Check<'_>) -> Result<(), TrainError> {
+        let [tokens, targets] = self.batch(Split::Train, offsets)?;
+        self.model.forget_gradients();
+        self.model.differentiate(&tokens, &targets, 1.0, self.scale.factor, check).map(drop)
+    }
+
     /// Computes the results of the queries of the optimizer's next step. The gradient at other parameters is clipped by
     /// its own norm, like a step's; the curvature is that of the loss and is not clipped.
     fn query_results(&mut self, check: &mut Check<'_>) -> Result<QueryResults, TrainError> {
         let tokens = self.spec.tokens_per_step() as f64;
         let (scale, most) = (self.scale.factor, self.spec.clip.map(|clip| clip.get()));
         QueryResults::compute(self.optimizer.queries(), self, tokens, |run, labels| {
-            let _ = run.differentiate(labels, check)?;
+            let _ = run.differentiate(labels, None, check)?;
             let most = most.filter(|_| labels == Labels::OfData);
             run.model.clip(most, scale).map(drop)
         })
@@ -238,12 +270,28 @@ impl Training for Gpt2Run {
 
     fn advance(&mut self, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
         let point = self.optimizer.gradient_point(self.model.parameters())?;
-        let loss = with_parameters(self, point, |run| run.differentiate(Labels::OfData, check))?;
+        let samples = self.spec.batch_size.get() * self.spec.accumulation.get();
+        let is_measured = self.measures.is_due(self.step + 1, samples);
+        let is_whole = self.group.size() == 1 && self.spec.accumulation.get() == 1;
+        let mut parts = (is_measured && !is_whole).then(|| self.measures.parts());
+        let (loss, mut spread) = with_parameters(self, point, |run| {
+            let halves = (is_measured && is_whole).then(|| run.halves(check)).transpose()?;
+            Ok((run.differentiate(Labels::OfData, parts.as_mut(), check)?, halves))
+        })?;
         let most = self.spec.clip.map(|clip| clip.get());
         let norm = self.model.clip(most, self.scale.factor)?;
         let is_scaled = self.spec.precision == Gpt2Precision::Float16;
         // A step with gradients that are not finite must not be taken, so this blocks on the device.
         let mut finite = !is_scaled || norm.f_double_value(&[])?.is_finite();
+        if is_measured && finite {
+            let norm = norm.f_double_value(&[])?;
+            let factor = most.map_or(1.0, |most| (most / (norm + 1e-6)).min(1.0)) / self.scale.factor;
+            if let Some(parts) = &parts {
+                spread = Some(self.measures.spread(parts, &self.group, self.model.gradients(), factor)?);
+            } else if let Some(halves) = &mut spread {
+                halves.scale(factor);
+            }
+        }
         // Computed before anything changes, as this can be interrupted.
         let query_results = if finite { self.query_results(check)? } else { QueryResults::default() };
         if is_scaled {
@@ -255,8 +303,13 @@ impl Training for Gpt2Run {
         }
         if finite {
             self.optimizer.set_learning_rate(self.learning_rate(self.step));
+            let before = is_measured.then(|| self.measures.before(self.model.parameters())).transpose()?;
+            self.measures.add(self.step + 1, self.model.gradients())?;
             self.model.update(&mut self.optimizer, &query_results)?;
             self.group.gather(self.model.parameters_mut())?;
+            if let Some((spread, before)) = spread.zip(before) {
+                self.measures.measure(&spread, &before, self.model.parameters(), samples, self.optimizer.rates())?;
+            }
         }
         self.gradient_norm = norm;
         self.since.steps += 1;
@@ -288,6 +341,10 @@ impl Training for Gpt2Run {
         self.since.steps = 0;
         self.note_numbers()?;
         Ok(metrics)
+    }
+
+    fn measured(&mut self) -> Option<Measure> {
+        self.measures.measured.take()
     }
 
     fn rate(&self) -> (MetricId, f64) {
@@ -355,6 +412,7 @@ impl Training for Gpt2Run {
         self.scale = if is_of_this { scale } else { first_scale(self.spec.precision) };
         self.since.steps = steps as u64;
         self.optimizer.set_progress(optimizer)?;
+        self.measures.restart()?;
         self.step = step;
         Ok(())
     }

@@ -16,10 +16,11 @@ use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::dataset::download::DownloadError;
 use valleyscope_experiments::dataset::mnist::{DataError, Mnist, MnistSource, MnistSources, obtain};
 use valleyscope_experiments::workload::{FloatType, MnistSpec};
-use valleyscope_runs::{MetricId, MetricValues};
+use valleyscope_runs::{Measure, MetricId, MetricValues};
 
 use super::group::Group;
 use super::loops::{Number, numbers_mut, with_number};
+use super::measures::Measures;
 use super::restore_tensors;
 use super::with_parameters;
 use super::{
@@ -79,6 +80,7 @@ pub struct MnistRun {
     test: Images,
     step: u64,
     spec: MnistSpec,
+    measures: Measures,
 }
 
 impl MnistRun {
@@ -95,7 +97,8 @@ impl MnistRun {
         let train = Images::new(&data.train.images, &data.train.labels, kind, device)?;
         let test = Images::new(&data.test.images, &data.test.labels, kind, device)?;
         let (group, spec) = (Arc::new(Group::alone()), spec.clone());
-        Ok(MnistRun { mlp, optimizer, order, group, train, test, step: 0, spec })
+        let measures = Measures::new(spec.measure_every.get(), mlp.layout(), mlp.parameters())?;
+        Ok(MnistRun { mlp, optimizer, order, group, train, test, step: 0, spec, measures })
     }
 }
 
@@ -167,15 +170,38 @@ impl Training for MnistRun {
 
     fn advance(&mut self, _: &mut Check<'_>) -> Result<Tensor, TrainError> {
         let kind = self.mlp.kind();
-        let indices = self.order.batch(self.step);
-        let indices = &indices[self.group.part(indices.len())];
+        let all = self.order.batch(self.step);
+        let indices = &all[self.group.part(all.len())];
         let batch = || self.train.batch(indices, 1, kind);
+        let (measures, step, samples) = (&self.measures, self.step + 1, all.len());
+        let (is_measured, is_whole) = (measures.is_due(step, samples), self.group.size() == 1);
+        let mut parts = (is_measured && !is_whole).then(|| measures.parts());
+        let before = is_measured.then(|| measures.before(self.mlp.parameters())).transpose()?;
         let point = self.optimizer.gradient_point(self.mlp.parameters())?;
-        let loss = with_parameters(&mut self.mlp, point, |mlp| mlp.differentiate(batch()?))?;
+        let (loss, halves) = with_parameters(&mut self.mlp, point, |mlp| {
+            let mut halves = None;
+            if is_measured && is_whole {
+                let half = |start: usize| self.train.batch(&all[start..start + samples / 2], 1, kind);
+                let first = mlp.gradients_of(half(0)?)?.f_detach_copy()?;
+                halves = Some(measures.halves(first, mlp.gradients_of(half(samples / 2)?)?)?);
+            }
+            let add_part = |gradients: &Tensor, share| match &mut parts {
+                Some(parts) => measures.add_part(parts, gradients, share),
+                None => Ok(()),
+            };
+            Ok((mlp.differentiate_parts(batch()?, add_part)?, halves))
+        })?;
+        let of_parts =
+            parts.map(|parts| measures.spread(&parts, &self.group, self.mlp.gradients(), 1.0)).transpose()?;
+        let spread = halves.or(of_parts);
         let labels = key(self.spec.seed, purpose::LABELS, 0, 0).at(self.step);
         let query_results = self.mlp.query_results(self.optimizer.queries(), &[labels], batch)?;
+        self.measures.add(step, self.mlp.gradients())?;
         self.mlp.update(&mut self.optimizer, &query_results)?;
         self.group.gather(self.mlp.parameters_mut())?;
+        if let Some((spread, before)) = spread.zip(before) {
+            self.measures.measure(&spread, &before, self.mlp.parameters(), samples, self.optimizer.rates())?;
+        }
         self.step += 1;
         Ok(loss)
     }
@@ -183,6 +209,10 @@ impl Training for MnistRun {
     fn point(&mut self) -> Result<MetricValues, TrainError> {
         let norm = self.mlp.gradients().f_norm()?.f_double_value(&[])?;
         Ok([(MetricId::LEARNING_RATE, self.spec.learning_rate.get()), (MetricId::GRAD_NORM, norm)].into())
+    }
+
+    fn measured(&mut self) -> Option<Measure> {
+        self.measures.measured.take()
     }
 
     fn rate(&self) -> (MetricId, f64) {
@@ -222,6 +252,7 @@ impl Training for MnistRun {
     ) -> Result<(), TrainError> {
         restore_tensors(&self.tensors(), saved)?;
         self.optimizer.set_progress(optimizer)?;
+        self.measures.restart()?;
         self.step = step;
         Ok(())
     }

@@ -12,6 +12,7 @@ mod gradient_queries;
 #[path = "../../../../tests/support/left_out.rs"]
 mod left_out;
 mod live;
+mod measures;
 mod mnist;
 mod optimizers;
 #[allow(dead_code, reason = "the plane is of the other tests")]

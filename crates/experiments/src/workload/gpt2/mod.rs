@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::RuleSpec;
 use valleyscope_engine::quantity::{
     Accumulation, CheckpointInterval, ClipNorm, EvaluationBatches, EvaluationInterval, FinalLearningRate, LearningRate,
-    LoggingInterval, Processes, Range, SampleInterval, SampleTemperature, SampleTokens, SequenceCount, TopK,
-    TrainingSteps, WarmupSteps,
+    LoggingInterval, MeasureInterval, Processes, Range, SampleInterval, SampleTemperature, SampleTokens, SequenceCount,
+    TopK, TrainingSteps, WarmupSteps,
 };
 use valleyscope_engine::spec_error::{SpecError, broken};
-use valleyscope_runs::{MetricId, MetricInfo, MetricScale, Started, Unit};
+use valleyscope_runs::{Measure, MetricId, MetricInfo, MetricScale, Started, Unit};
 
 use super::form::{self, FieldInfo, Section, Show, Value, choice, number};
-use super::runs::is_one;
+use super::runs::{is_one, is_usual_interval};
 use super::{
     Common, CommonMut, Course, DataStatus, DataStatusResult, Dataset, DeviceChoice, Needs, NotFinite, RunSpec,
     RunsPreset, Sharing, WorkloadInfo,
@@ -69,6 +69,9 @@ pub struct Gpt2Spec {
     /// Text that the model writes while it learns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<Sampling>,
+    /// Steps from one measure of the gradient's noise, signal and oscillation to the next; 0 for none.
+    #[serde(default = "MeasureInterval::of::<100>", skip_serializing_if = "is_usual_interval")]
+    pub measure_every: MeasureInterval,
     #[serde(default)]
     pub not_finite: NotFinite,
     /// A model in Hugging Face's format, `model.safetensors` or the folder that holds it, with the initial weights.
@@ -244,6 +247,7 @@ const FIELDS: &[Section<Gpt2Spec>] = &[
             .bookkeeping()
             .at(|it| number(&mut it.eval_batches)),
             form::CHECKPOINT_EVERY.at(|it| number(&mut it.checkpoint_every)),
+            form::MEASURE_EVERY.at(|it| number(&mut it.measure_every)),
             form::NOT_FINITE.at(|it| choice(&mut it.not_finite, form::AT_NAN)),
             FieldInfo::whole(
                 SampleInterval::NAME,
@@ -344,6 +348,7 @@ impl RunSpec for Gpt2Spec {
                 eval_every: self.eval_every.get() as u64,
                 checkpoint_every: self.checkpoint_every.get() as u64,
                 keep_every: self.keep_every.map(|every| every.get() as u64),
+                measure_every: self.measure_every.get() as u64,
                 sample_every: self.sample.map(|sample| sample.every.get() as u64),
                 not_finite: self.not_finite,
             },
@@ -424,7 +429,9 @@ impl RunSpec for Gpt2Spec {
     }
 
     fn describe(&self, started: Started) -> Started {
-        Started { tokens_per_step: Some(self.tokens_per_step()), metrics: metrics(), ..started }
+        let measures = Measure::infos().into_iter().filter(|_| self.measure_every.get() > 0);
+        let metrics = metrics().into_iter().chain(measures).collect();
+        Started { tokens_per_step: Some(self.tokens_per_step()), metrics, ..started }
     }
 }
 

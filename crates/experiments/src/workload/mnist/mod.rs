@@ -5,12 +5,13 @@ mod scan;
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::RuleSpec;
 use valleyscope_engine::quantity::{
-    BatchSize, CheckpointInterval, EvaluationInterval, LearningRate, LoggingInterval, Processes, TrainingSteps,
+    BatchSize, CheckpointInterval, EvaluationInterval, LearningRate, LoggingInterval, MeasureInterval, Processes,
+    TrainingSteps,
 };
-use valleyscope_runs::{MetricId, Started};
+use valleyscope_runs::{Measure, MetricId, Started};
 
 use super::form::{self, FieldInfo, Section, Show, Value, choice, number};
-use super::runs::is_one;
+use super::runs::{is_one, is_usual_interval};
 use super::{
     Common, CommonMut, Course, DataStatus, DataStatusResult, Dataset, DatasetFiles, DeviceChoice, FloatType, Needs,
     NotFinite, RunSpec, RunsPreset, Sharing, WorkloadInfo,
@@ -72,6 +73,9 @@ pub struct MnistSpec {
     /// The interval of checkpoints that are kept, beside the last two and the best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_every: Option<CheckpointInterval>,
+    /// Steps from one measure of the gradient's noise, signal and oscillation to the next; 0 for none.
+    #[serde(default = "MeasureInterval::of::<100>", skip_serializing_if = "is_usual_interval")]
+    pub measure_every: MeasureInterval,
     #[serde(default)]
     pub not_finite: NotFinite,
     #[serde(default)]
@@ -146,6 +150,7 @@ impl RunSpec for MnistSpec {
                 form::interval("eval_every", "Test every", "Steps between evaluations on the test images")
                     .at(|it| number(&mut it.eval_every)),
                 form::CHECKPOINT_EVERY.at(|it| number(&mut it.checkpoint_every)),
+                form::MEASURE_EVERY.at(|it| number(&mut it.measure_every)),
                 form::NOT_FINITE.at(|it| choice(&mut it.not_finite, form::AT_NAN)),
             ],
         },
@@ -169,6 +174,7 @@ impl RunSpec for MnistSpec {
                 eval_every: self.eval_every.get() as u64,
                 checkpoint_every: self.checkpoint_every.get() as u64,
                 keep_every: self.keep_every.map(|every| every.get() as u64),
+                measure_every: self.measure_every.get() as u64,
                 sample_every: None,
                 not_finite: self.not_finite,
             },
@@ -222,6 +228,7 @@ impl RunSpec for MnistSpec {
             MetricId::TEST_LOSS,
             MetricId::TEST_ACCURACY,
         ];
-        Started { metrics: metrics.map(MetricId::info).to_vec(), ..started }
+        let measures = Measure::infos().into_iter().filter(|_| self.measure_every.get() > 0);
+        Started { metrics: metrics.map(MetricId::info).into_iter().chain(measures).collect(), ..started }
     }
 }

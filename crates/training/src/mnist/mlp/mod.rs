@@ -271,9 +271,21 @@ impl Mlp {
     /// Computes the training loss of each model on its images, `[models]`, and all gradients. In a group, `batch` is
     /// this process's part of the images.
     pub fn differentiate(&mut self, batch: Batch) -> Result<Tensor, TrainError> {
+        self.differentiate_parts(batch, |_, _| Ok(()))
+    }
+
+    /// Differentiates like [`Mlp::differentiate`], and in a group calls `part` with the contribution of this process's
+    /// images to the gradients, and their fraction of the batch.
+    pub(super) fn differentiate_parts(
+        &mut self,
+        batch: Batch,
+        part: impl FnOnce(&Tensor, f64) -> Result<(), TrainError>,
+    ) -> Result<Tensor, TrainError> {
         match (self.with_tensors, self.kind) {
             (true, _) => {
-                let mut losses = self.differentiate_with(&self.tensor_operations(&batch)?, batch)?;
+                let (operations, own) = (self.tensor_operations(&batch)?, batch.labels.size()[1] as f64);
+                let mut losses = self.differentiate_with(&operations, batch)?;
+                part(&self.gradients, own / operations.images)?;
                 self.group.sum(&mut self.gradients)?;
                 self.group.sum(&mut losses)?;
                 Ok(losses)
@@ -350,6 +362,14 @@ impl Mlp {
         });
         self.statistics.f_copy_(&statistics)?;
         query_results
+    }
+
+    /// Computes the gradients of a batch that is no step's. The running averages stay unchanged.
+    pub(super) fn gradients_of(&mut self, batch: Batch) -> Result<&Tensor, TrainError> {
+        let statistics = self.statistics.f_detach_copy()?;
+        let outcome = self.differentiate(batch);
+        self.statistics.f_copy_(&statistics)?;
+        outcome.map(|_| &self.gradients)
     }
 
     /// Computes the logits of a training batch, normalised by its own mean and variance. Updates the running averages.
