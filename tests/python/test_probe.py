@@ -3,7 +3,10 @@
 import copy
 import json
 import math
+import os
 import random
+import socket
+import subprocess
 import sys
 import textwrap
 import warnings
@@ -460,70 +463,66 @@ def test_a_run_has_events_and_curves(net, tmp_path):
 
 
 PROCESS = """
-    import json, sys
+    import json
     import torch
-    import valleyscope.probe as vp
     from torch.nn.parallel import DistributedDataParallel
+    from valleyscope.probe import Probe
 
-    way = sys.argv[1]
-    ranks, parts = int(sys.argv[2]), 4
+    def train(way, parts=4):
+        torch.manual_seed(0)
+        inner = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 8)).double()
+        model = DistributedDataParallel(inner, gradient_as_bucket_view=way == "view")
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+        probe = Probe(model, optimizer, every=3, batch_size=8)
+        mine = range(rank, parts, ranks)
+        for step in range(12):
+            x, y = torch.randn(2, 8, 8, generator=torch.Generator().manual_seed(step), dtype=torch.float64)
+            y = 4 + 0.3 * y
+            optimizer.zero_grad()
+            for part in [list(mine)] if way == "whole" else [[at] for at in mine]:
+                model.require_backward_grad_sync = way in ("each", "whole") or part == [mine[-1]]
+                rows = [row for at in part for row in (2 * at, 2 * at + 1)]
+                loss = (model(x[rows]) - y[rows]).square().mean()
+                (loss * len(part) / len(mine)).backward()
+                if way == "whole":
+                    probe.halves(None)
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+            optimizer.step()
+        return probe.last
+
     torch.distributed.init_process_group("gloo")
-    rank = torch.distributed.get_rank()
-    torch.manual_seed(0)
-    inner = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 8)).double()
-    model = DistributedDataParallel(inner, gradient_as_bucket_view=way == "view")
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
-    probe = vp.Probe(model, optimizer, every=3, batch_size=8)
-    mine = range(rank, parts, ranks)
-    if way == "plain":
-        mine = [mine]
-    for step in range(12):
-        x, y = torch.randn(2, 8, 8, generator=torch.Generator().manual_seed(step), dtype=torch.float64)
-        y = 4 + 0.3 * y
-        optimizer.zero_grad()
-        for part in mine:
-            model.require_backward_grad_sync = way == "all" or part == mine[-1]
-            part = [part] if isinstance(part, int) else part
-            rows = [row for at in part for row in (2 * at, 2 * at + 1)]
-            ((model(x[rows]) - y[rows]).square().mean() / len(mine)).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
-        optimizer.step()
-    print(rank, json.dumps(probe.last))
+    rank, ranks = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    print(json.dumps({way: train(way) for way in ["last", "view", "each", *["whole"] * (ranks > 1)]}))
 """
 
 
-@pytest.mark.parametrize("way", ["no_sync", "view", "all", "plain"])
-def test_processes_measure_as_one(way, tmp_path):
-    """DDP with a sum of micro-batches at the end, or after each; `plain` has one part in each process."""
-    import os
-    import socket
-    import subprocess
+def processes(ranks):
+    """Run the script in processes; return what each of them has printed."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = os.environ | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(ranks)}
+    command = [sys.executable, "-c", textwrap.dedent(PROCESS)]
+    started = [subprocess.Popen(command, env=environment | {"RANK": str(rank)}, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True) for rank in range(ranks)]
+    results = []
+    for process in started:
+        out, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+        results.append(json.loads(out))
+    return results
 
-    def of(ranks, way, parts):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        script = textwrap.dedent(PROCESS)
-        environment = os.environ | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(ranks)}
-        processes = [
-            subprocess.Popen([sys.executable, "-c", script, way, str(parts)], env=environment | {"RANK": str(rank)},
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            for rank in range(ranks)
-        ]
-        results = {}
-        for process in processes:
-            out, errors = process.communicate(timeout=120)
-            assert process.returncode == 0, errors
-            rank, text = out.split(" ", 1)
-            results[int(rank)] = json.loads(text)
-        return results
 
-    results = of(2, way, 2)
-    assert results[0] == results[1]
-    if way != "plain":
-        agree(results[0], of(1, "no_sync", 1)[0], tolerance=1e-9)
-    assert set(results[0]) == {*NAMES, "tensors"}
-    assert "0.weight" in results[0]["tensors"]
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="PyTorch without torch.distributed")
+def test_processes_measure_as_one():
+    """Gradients are averaged after the last micro-batch, into buckets, after each, or one backward pass is all."""
+    [alone], (first, second) = processes(1), processes(2)
+    assert first == second
+    for way in ["last", "view", "each"]:
+        agree(first[way], alone[way])
+    assert set(first["last"]) == set(first["whole"]) == {*NAMES, "tensors"}
+    assert set(first["last"]["tensors"]) == {"0.weight", "0.bias", "2.weight", "2.bias"}
+    assert first["whole"]["signal"] == pytest.approx(first["last"]["signal"], rel=0.1)
 
 
 def test_errors_say_what_to_do(net):
