@@ -28,10 +28,12 @@ class ProbeCallback(TrainerCallback):
 
     def on_train_begin(self, args, state, control, model, optimizer, **kwargs):
         batch = args.train_batch_size * args.gradient_accumulation_steps * args.world_size
-        self.probe = vs.torch.Probe(model, optimizer, every=self.every, batch_size=batch, run=self.run, steps=state.global_step)
+        settings = {"every": self.every, "batch_size": batch, "run": self.run, "steps": state.global_step}
+        self.probe = vs.torch.Probe(model, optimizer, **settings)
 
     def on_log(self, args, state, control, logs, **kwargs):
-        self.run.log(state.global_step, {f"train/{name}": value for name, value in logs.items() if name in ("loss", "grad_norm")})
+        known = {f"train/{name}": logs[name] for name in ("loss", "grad_norm", "learning_rate") if name in logs}
+        self.run.log(state.global_step, known)
 
     def on_train_end(self, args, state, control, **kwargs):
         self.probe.close()

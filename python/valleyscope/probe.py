@@ -104,8 +104,8 @@ class Probe:
             return
         sizes = {tensor.shape[0] for tensor in _tensors(batch)}
         if len(sizes) != 1:
-            raise ValueError(f"expected tensors with one size of the batch as their first dimension, found {sorted(sizes)};"
-                             " let the function that gives the loss hold what is not split")
+            raise ValueError("expected tensors with one size of the batch as their first dimension, found "
+                             f"{sorted(sizes)}; let the function that gives the loss hold what is not split")
         if all(p.grad is None for p in self._params):
             raise ValueError("expected the gradients of a step, found none; call halves() after backward()")
         size = sizes.pop()
@@ -159,7 +159,8 @@ class Probe:
         if self.is_due:
             self._parts: list[Tensor | None] = [None] * len(self._params)
             self._counts = [0] * len(self._params)
-            self._listeners = [p.register_hook(functools.partial(self._add_part, i)) for i, p in enumerate(self._params)]
+            takes = [functools.partial(self._add_part, index) for index in range(len(self._params))]
+            self._listeners = [p.register_hook(take) for p, take in zip(self._params, takes, strict=True)]
 
     @torch.no_grad()
     def _add_part(self, index: int, gradient: Tensor) -> None:
@@ -239,8 +240,8 @@ class Probe:
         taken = self._sample(gradients)
         scale = taken @ added / max(added @ added, np.finfo(float).tiny)
         if not np.sum((taken - scale * added) ** 2) <= 0.01 * (taken @ taken):
-            return self._warn("found backward passes that do not add up to the gradient of the optimizer; each has to be "
-                              "for a part of the batch, and gradients may be clipped by their norm only")
+            return self._warn("found backward passes that do not add up to the gradient of the optimizer; each has to "
+                              "be for a part of the batch, and gradients may be clipped by their norm only")
         s = np.maximum(scale**2 * parts * squares - norms**2, 0) / (parts - 1)
         s_each = np.maximum(scale**2 * parts * squares_each - (scale * added) ** 2, 0) / (parts - 1)
         return s, norms**2 - s, s_each, (scale * added) ** 2 - s_each
@@ -339,7 +340,8 @@ class Probe:
 def _inner_model(model: torch.nn.Module) -> torch.nn.Module:
     """Return the model in the wrappers of `torch.compile` and of data parallelism, which change names."""
     if not isinstance(model, torch.nn.Module):
-        raise ValueError(f"expected a torch.nn.Module, found {type(model).__name__}; hold parameters in a ParameterList")
+        raise ValueError(f"expected a torch.nn.Module, found {type(model).__name__}; "
+                         "hold parameters in a torch.nn.ParameterList")
     while True:
         if hasattr(model, "_orig_mod"):
             model = model._orig_mod
@@ -360,8 +362,8 @@ def _trained(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> tuple[
                          "Probe with the model whose parameters the optimizer has, after moving and wrapping it")
     for name, p in found:
         if hasattr(p, "to_local") or not p.is_floating_point():
-            raise ValueError(f"expected whole parameters of real numbers, found {name} as {type(p).__name__} of {p.dtype};"
-                             " trainings whose parameters are sharded, as by FSDP, cannot be measured")
+            raise ValueError(f"expected whole parameters of real numbers, found {name} as a {type(p).__name__} "
+                             f"of {p.dtype}; trainings whose parameters are sharded, as by FSDP, cannot be measured")
     return tuple(map(list, zip(*found, strict=True)))
 
 

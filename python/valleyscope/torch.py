@@ -4,7 +4,7 @@
     vs.torch.rule(text)(model.parameters(), lr=1e-3)           # the class of one as text
     vs.torch.Probe(model, optimizer, run=run)
 
-Each rule's class is the code that ``valleyscope optimizers show NAME --as pytorch`` prints: parameter groups, ``state_dict``,
+Each class is the code that ``valleyscope optimizers show NAME --as pytorch`` prints: parameter groups, ``state_dict``,
 ``torch._foreach_*`` for rules of single numbers.
 """
 
@@ -39,7 +39,7 @@ _KEYS = [key for key, _ in _native.rules()]
 
 def __getattr__(name):
     if name not in _KEYS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(_KEYS)}, Probe and rule")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__dir__())}")
     made = globals()[name] = _made(_native.rule_code(name, None), name)
     # Pickles name the class as users do.
     made.__module__ = __name__

@@ -76,8 +76,8 @@ class Expected:
         good = self.bins[(self.bins > 0).all(1)]
         if len(good) >= 3:
             whole["exponent"] = np.polyfit(np.log(good[:, 1]), np.log(good[:, 0]), 1)[0]
-        rates, decays = (np.concatenate([np.full(g.size, each) for g, each in zip(before, np.broadcast_to(of, len(before)))])
-                         for of in (rates, decays))
+        sizes = [theta.size for theta in before]
+        rates, decays = (np.repeat(np.broadcast_to(of, len(sizes)), sizes) for of in (rates, decays))
         moved = flat(after) - flat(before) + rates * decays * flat(before)
         whole["effective_step"] = np.mean(np.abs(moved / rates)[chosen])
         return whole | {"tensors": {name: of for name, of in zip(self.names, tensors) if of}}
@@ -152,11 +152,12 @@ def both(model, optimizer, every, steps, parts, clip=None, size=8, scale=1.0, ex
     probe = Probe(model, optimizer, every=every, batch_size=size)
     expected = expected or Expected(every, list(names))
     loss, batches = loss_of(model), data(size, model.out.in_features)
-    for _ in range(steps):
+    for step in range(steps):
         x, y = next(batches)
-        optimizer.zero_grad()
+        optimizer.zero_grad(set_to_none=step % 3 > 0)
         cuts = [slice(i * (size // parts), (i + 1) * (size // parts)) for i in range(parts)]
-        of_parts = [gradients_of(loss(x[cut], y[cut]), params) for cut in cuts]
+        untouched = copy.deepcopy(model)
+        of_parts = [gradients_of(loss_of(untouched)(x[cut], y[cut]), list(trained(untouched))[1]) for cut in cuts]
         if parts == 2 and size % 2:
             loss(x, y).backward()
             probe.halves(loss, x, y)
@@ -232,7 +233,8 @@ def test_half_precision_is_measured_in_float32(parts):
 
 
 def test_groups_have_their_own_rates_and_decays(net):
-    groups = [{"params": [net.into.weight], "lr": 0.02, "weight_decay": 0.3}, {"params": [net.out.bias, net.unused, net.scale]}]
+    rest = [net.out.bias, net.unused, net.scale]
+    groups = [{"params": [net.into.weight], "lr": 0.02, "weight_decay": 0.3}, {"params": rest}]
     optimizer = torch.optim.AdamW(groups, lr=RATE, weight_decay=0.0)
     names, params = trained(net)
     settings = [(0.02, 0.3) if name == "into.weight" else (RATE, 0.0) for name in names]
@@ -306,8 +308,8 @@ def random_training(probed, accumulate):
     torch.manual_seed(6)
     np.random.seed(6)
     random.seed(6)
-    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.BatchNorm1d(16), torch.nn.ReLU(), torch.nn.Dropout(0.3),
-                                torch.nn.Linear(16, 8))
+    norm, dropout = torch.nn.BatchNorm1d(16), torch.nn.Dropout(0.3)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), norm, torch.nn.ReLU(), dropout, torch.nn.Linear(16, 8))
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
     probe = Probe(model, optimizer, every=3) if probed else None
 
@@ -424,6 +426,20 @@ def test_gradient_scaler_is_seen_through(net):
             scaler.update()
         results.append(probe.last)
     agree(*results, tolerance=1e-6)
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_steps_that_overflow_are_no_measurements(net, fused):
+    optimizer = torch.optim.AdamW(net.parameters(), lr=RATE, fused=fused)
+    probe, scaler = Probe(net, optimizer, every=3), torch.amp.GradScaler("cpu", init_scale=4.0)
+    for step, (x, y) in enumerate(data(8, steps=12)):
+        optimizer.zero_grad()
+        for a, b in zip(x.chunk(2), y.chunk(2)):
+            scaler.scale(loss_of(net)(a, b) * (math.inf if step in (1, 2) else 0.5)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    assert probe.steps == (12 if fused else 10)
+    assert {"noise", "signal", "exponent"} <= set(probe.last)
 
 
 def test_nothing_is_held_outside_windows(net):
