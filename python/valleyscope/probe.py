@@ -333,8 +333,8 @@ class Probe:
     def _warn(self, found: str) -> None:
         if found not in self._warned:
             self._warned.add(found)
-            warnings.warn(f"step {self.steps + 1} is not measured: expected parts of its batch of equal size, {found}",
-                          RuntimeWarning, stacklevel=2)
+            expected = f"step {self.steps + 1} is not measured: expected parts of its batch of equal size"
+            warnings.warn(f"{expected}, {found}", RuntimeWarning, stacklevel=1)
 
 
 def _inner_model(model: torch.nn.Module) -> torch.nn.Module:
