@@ -71,7 +71,6 @@ class Probe:
         self._averages, self._bins = np.zeros((4, len(sizes) + 1)), np.zeros((2, _BINS))
         self._warned: set[str] = set()
         self._m: list[Tensor] | None = None
-        self._is_halving = False
         self._listeners: list[Any] = []
         self._hooks = [optimizer.register_step_pre_hook(self._before), optimizer.register_step_post_hook(self._after)]
         self._await_step()
@@ -111,7 +110,7 @@ class Probe:
         size = sizes.pop()
         if size < 2:
             return
-        with self._halving(), torch.enable_grad():
+        with self._undisturbed(), torch.enable_grad():
             first, second = (self._gradient_of(loss, _cut(batch, at, at + size // 2)) for at in (0, size // 2))
         with torch.no_grad():
             s = self._norms([a.sub_(b) for a, b in zip(first, second, strict=True)]) ** 2 / 4
@@ -121,8 +120,8 @@ class Probe:
             self._halves = (s, g2, s_each, g2_each), np.linalg.norm(self._norms(self._gradients())), size
 
     @contextlib.contextmanager
-    def _halving(self) -> Iterator[None]:
-        """Pass over gradients of the model, and restore its buffers and the states of random numbers at the end."""
+    def _undisturbed(self) -> Iterator[None]:
+        """Restore the model's buffers and the states of random numbers at the end."""
         buffers = [(buffer, buffer.clone()) for buffer in self._model.buffers()]
         restore = [functools.partial(random.setstate, random.getstate()),
                    functools.partial(np.random.set_state, np.random.get_state()),
@@ -133,11 +132,9 @@ class Probe:
             elif device.type != "cpu":
                 module = torch.get_device_module(device)
                 restore.append(functools.partial(module.set_rng_state, module.get_rng_state(device), device))
-        self._is_halving = True
         try:
             yield
         finally:
-            self._is_halving = False
             for put in restore:
                 put()
             with torch.no_grad():
@@ -165,8 +162,6 @@ class Probe:
     @torch.no_grad()
     def _add_part(self, index: int, gradient: Tensor) -> None:
         """Add what a backward pass adds to a parameter's gradient: its squared norm, its coordinates, their squares."""
-        if self._is_halving:
-            return
         if gradient.is_sparse:
             raise ValueError(f"expected a dense gradient, found a sparse one of {self._names[index]}; "
                              "make the embedding with sparse=False")
