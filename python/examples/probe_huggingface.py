@@ -28,8 +28,8 @@ class ProbeCallback(TrainerCallback):
 
     def on_train_begin(self, args, state, control, model, optimizer, **kwargs):
         batch = args.train_batch_size * args.gradient_accumulation_steps * args.world_size
-        settings = {"every": self.every, "batch_size": batch, "run": self.run, "steps": state.global_step}
-        self.probe = vs.torch.Probe(model, optimizer, **settings)
+        settings = {"batch_size": batch, "steps": state.global_step}
+        self.probe = vs.torch.Probe(self.run, model, optimizer, self.every, **settings)
 
     def on_log(self, args, state, control, logs, **kwargs):
         known = {f"train/{name}": logs[name] for name in ("loss", "grad_norm", "learning_rate") if name in logs}

@@ -73,7 +73,7 @@ def main():
     begun, accumulation = time.monotonic(), CONFIG["accumulation"]
     folder = sys.argv[1] if len(sys.argv) > 1 else None
     with vs.Run("nanoGPT on sums", CONFIG, folder, steps=CONFIG["steps"]) as run:
-        probe = vs.torch.Probe(model, optimizer, every=20, batch_size=CONFIG["micro_batch"] * accumulation, run=run)
+        probe = vs.torch.Probe(run, model, optimizer, every=20, batch_size=CONFIG["micro_batch"] * accumulation)
         for step in range(1, CONFIG["steps"] + 1):
             for _ in range(accumulation):
                 loss = model(*batch()) / accumulation

@@ -26,19 +26,19 @@ _COUPLED = (torch.optim.Adadelta, torch.optim.Adagrad, torch.optim.Adamax, torch
 class Probe:
     """Measures the gradients and steps of a training by hooks of its optimizer, at each ``every``-th step::
 
-        probe = vs.torch.Probe(model, optimizer, run=run, batch_size=480)
+        probe = vs.torch.Probe(run, model, optimizer, batch_size=480)
 
     The gradient's noise is measured by the parts of a step's batch. A training that accumulates gradients or has
     several processes needs no further line: each ``backward()`` of each process gives a part of equal size. Others call
     `halves` after ``backward()``.
 
     Args:
+        run: The run in which measures are logged, at the number of steps so far; None for none.
         model: The model. Parameters that need no gradient now, or that the optimizer does not hold, are left out.
         optimizer: The optimizer, also one that Accelerate has prepared.
         every: The number of steps from one measured step to the next. The 32 steps up to a measured one take a little
             time (running averages of the gradient), the measured one more, all others none.
         batch_size: The number of samples of a step in all micro-batches and processes, needed for ``noise_scale``.
-        run: The run in which measures are logged, at the number of steps so far.
         steps: The number of steps that a resumed training has made before.
 
     Attributes:
@@ -52,8 +52,8 @@ class Probe:
     change. A measured step without parts of equal size is left out with a warning; no training is ended by that.
     """
 
-    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, *, every: int = 100,
-                 batch_size: int | None = None, run: Run | None = None, steps: int = 0) -> None:
+    def __init__(self, run: Run | None, model: torch.nn.Module, optimizer: torch.optim.Optimizer, every: int = 50, *,
+                 batch_size: int | None = None, steps: int = 0) -> None:
         self._model, optimizer = _inner_model(model), getattr(optimizer, "optimizer", optimizer)
         self._names, self._params = _trained(self._model, optimizer)
         if every < 1:

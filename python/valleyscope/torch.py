@@ -2,7 +2,7 @@
 
     vs.torch.Focus(model.parameters(), lr=1e-3, gamma=-0.3)    # a class for each built-in rule
     vs.torch.rule(text)(model.parameters(), lr=1e-3)           # the class of one as text
-    vs.torch.Probe(model, optimizer, run=run)
+    vs.torch.Probe(run, model, optimizer)
 
 Each class is the code that ``valleyscope optimizers show NAME --as pytorch`` prints: parameter groups, ``state_dict``,
 ``torch._foreach_*`` for rules of single numbers.

@@ -149,7 +149,7 @@ def trained(model):
 def both(model, optimizer, every, steps, parts, clip=None, size=8, scale=1.0, expected=None):
     """Train with a probe and by the definition; yield both results of each measured step."""
     names, params = trained(model)
-    probe = Probe(model, optimizer, every=every, batch_size=size)
+    probe = Probe(None, model, optimizer, every=every, batch_size=size)
     expected = expected or Expected(every, list(names))
     loss, batches = loss_of(model), data(size, model.out.in_features)
     for step in range(steps):
@@ -217,7 +217,7 @@ def test_half_precision_is_measured_in_float32(parts):
     torch.manual_seed(3)
     model = torch.nn.Linear(8, 8).bfloat16()
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
-    probe = Probe(model, optimizer, every=2, batch_size=8)
+    probe = Probe(None, model, optimizer, every=2, batch_size=8)
     for x, y in data(8, steps=4):
         optimizer.zero_grad()
         x, y = x.bfloat16(), y.bfloat16()
@@ -274,7 +274,7 @@ class Quadratic(torch.nn.Module):
 def test_known_noise_is_found(multiplicative, exponent):
     model = Quadratic(4000, 1.5, multiplicative)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-9)
-    probe = Probe(model, optimizer, every=1)
+    probe = Probe(None, model, optimizer, every=1)
     generator = torch.Generator().manual_seed(4)
     for _ in range(60):
         optimizer.zero_grad()
@@ -295,7 +295,7 @@ def test_known_noise_is_found(multiplicative, exponent):
 def test_oscillation_between_walls_is_found():
     theta = torch.nn.ParameterList([torch.nn.Parameter(torch.ones(50, dtype=torch.float64))])
     optimizer = torch.optim.SGD(theta.parameters(), lr=2.0)
-    probe = Probe(theta, optimizer, every=40)
+    probe = Probe(None, theta, optimizer, every=40)
     for _ in range(40):
         optimizer.zero_grad()
         for _ in range(2):
@@ -312,7 +312,7 @@ def random_training(probed, accumulate):
     norm, dropout = torch.nn.BatchNorm1d(16), torch.nn.Dropout(0.3)
     model = torch.nn.Sequential(torch.nn.Linear(8, 16), norm, torch.nn.ReLU(), dropout, torch.nn.Linear(16, 8))
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
-    probe = Probe(model, optimizer, every=3) if probed else None
+    probe = Probe(None, model, optimizer, every=3) if probed else None
 
     def loss(x, y):
         return random.random() * np.random.rand() * (model(x) - y).square().mean()
@@ -343,7 +343,7 @@ def test_a_training_is_bit_identical_with_a_probe(accumulate):
 
 def test_an_error_in_halves_restores_the_state(net):
     optimizer = torch.optim.SGD(net.parameters(), lr=RATE)
-    probe = Probe(net, optimizer, every=1)
+    probe = Probe(None, net, optimizer, every=1)
     x, y = next(data(8))
     loss_of(net)(x, y).backward()
     state = torch.get_rng_state()
@@ -359,7 +359,7 @@ def test_an_error_in_halves_restores_the_state(net):
 
 def test_batches_may_be_dicts(net):
     optimizer = torch.optim.SGD(net.parameters(), lr=RATE)
-    probe = Probe(net, optimizer, every=1)
+    probe = Probe(None, net, optimizer, every=1)
     x, y = next(data(9))
     loss = lambda batch: loss_of(net)(batch["x"], *batch["more"])
     batch = {"x": x, "more": [y], "name": "a", "number": torch.tensor(9)}
@@ -376,7 +376,7 @@ def test_closures_are_measured(net):
     for with_closure in (False, True):
         model = copy.deepcopy(net)
         optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
-        probe = Probe(model, optimizer, every=2)
+        probe = Probe(None, model, optimizer, every=2)
         for x, y in data(8, steps=6):
             def closure():
                 optimizer.zero_grad()
@@ -397,7 +397,7 @@ def test_closures_are_measured(net):
 
 def test_backward_passes_before_zero_grad_are_no_parts(net):
     optimizer = torch.optim.AdamW(net.parameters(), lr=RATE)
-    probe = Probe(net, optimizer, every=1)
+    probe = Probe(None, net, optimizer, every=1)
     x, y = next(data(8))
     parts = [gradients_of(loss_of(net)(a, b), list(trained(net))[1]) for a, b in zip(x.chunk(2), y.chunk(2))]
     (100 * loss_of(net)(x, y)).backward()
@@ -415,7 +415,7 @@ def test_gradient_scaler_is_seen_through(net):
     for scaled in (False, True):
         model = copy.deepcopy(net)
         optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, fused=True)
-        probe = Probe(model, optimizer, every=2)
+        probe = Probe(None, model, optimizer, every=2)
         scaler = torch.amp.GradScaler("cpu", init_scale=256.0, growth_interval=1, enabled=scaled)
         for x, y in data(8, steps=4):
             optimizer.zero_grad()
@@ -431,7 +431,7 @@ def test_gradient_scaler_is_seen_through(net):
 @pytest.mark.parametrize("fused", [False, True])
 def test_steps_that_overflow_are_no_measurements(net, fused):
     optimizer = torch.optim.AdamW(net.parameters(), lr=RATE, fused=fused)
-    probe, scaler = Probe(net, optimizer, every=3), torch.amp.GradScaler("cpu", init_scale=4.0)
+    probe, scaler = Probe(None, net, optimizer, every=3), torch.amp.GradScaler("cpu", init_scale=4.0)
     for step, (x, y) in enumerate(data(8, steps=12)):
         optimizer.zero_grad()
         for a, b in zip(x.chunk(2), y.chunk(2)):
@@ -444,7 +444,7 @@ def test_steps_that_overflow_are_no_measurements(net, fused):
 
 def test_nothing_is_held_outside_windows(net):
     optimizer = torch.optim.SGD(net.parameters(), lr=RATE)
-    probe = Probe(net, optimizer, every=40)
+    probe = Probe(None, net, optimizer, every=40)
     for step, (x, y) in enumerate(data(8, steps=80)):
         assert (probe._m is not None) == (step % 40 > 8)
         assert bool(net.scale._backward_hooks) == (step % 40 == 39)
@@ -463,7 +463,7 @@ def test_nothing_is_held_outside_windows(net):
 def test_a_run_has_events_and_curves(net, tmp_path):
     optimizer = torch.optim.SGD(net.parameters(), lr=RATE)
     with Run("probed", runs=tmp_path) as run:
-        probe = Probe(net, optimizer, every=2, run=run, batch_size=8, steps=100)
+        probe = Probe(run, net, optimizer, every=2, batch_size=8, steps=100)
         for x, y in data(8, steps=5):
             optimizer.zero_grad()
             for a, b in zip(x.chunk(2), y.chunk(2)):
@@ -489,7 +489,7 @@ PROCESS = """
         inner = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 8)).double()
         model = DistributedDataParallel(inner, gradient_as_bucket_view=way == "view")
         optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
-        probe = Probe(model, optimizer, every=3, batch_size=8)
+        probe = Probe(None, model, optimizer, every=3, batch_size=8)
         mine = range(rank, parts, ranks)
         for step in range(12):
             x, y = torch.randn(2, 8, 8, generator=torch.Generator().manual_seed(step), dtype=torch.float64)
@@ -552,8 +552,8 @@ def test_errors_say_what_to_do(net):
         ((net, optimizer, 0), "expected every to be at least 1, found 0"),
     ]:
         with pytest.raises(ValueError, match=expected):
-            Probe(*arguments[:2], **({"every": arguments[2]} if arguments[2:] else {}))
-    probe = Probe(net, optimizer, every=1)
+            Probe(None, *arguments[:2], **({"every": arguments[2]} if arguments[2:] else {}))
+    probe = Probe(None, net, optimizer, every=1)
     x, y = next(data(8))
     with pytest.raises(ValueError, match="call halves\\(\\) after backward"):
         probe.halves(loss_of(net), x, y)
@@ -564,19 +564,19 @@ def test_errors_say_what_to_do(net):
 def test_sparse_gradients_and_lbfgs_are_refused():
     model = torch.nn.Embedding(4, 2, sparse=True)
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
-    Probe(model, optimizer, every=1)
+    Probe(None, model, optimizer, every=1)
     with pytest.raises(ValueError, match="make the embedding with sparse=False"):
         model(torch.tensor([1])).sum().backward()
     model = torch.nn.Linear(2, 2)
     optimizer = torch.optim.LBFGS(model.parameters())
-    Probe(model, optimizer)
+    Probe(None, model, optimizer)
     with pytest.raises(ValueError, match="found LBFGS"):
         optimizer.step(lambda: model(torch.ones(2)).sum())
 
 
 def test_steps_without_equal_parts_are_left_out_with_a_warning(net):
     optimizer = torch.optim.SGD(net.parameters(), lr=RATE)
-    probe = Probe(net, optimizer, every=2)
+    probe = Probe(None, net, optimizer, every=2)
     for step, (x, y) in enumerate(data(8, steps=4)):
         optimizer.zero_grad()
         loss_of(net)(x, y).backward()
@@ -587,7 +587,7 @@ def test_steps_without_equal_parts_are_left_out_with_a_warning(net):
             optimizer.step()
     assert probe.last == {}
     optimizer = torch.optim.SGD(net.parameters(), lr=RATE)
-    probe = Probe(net, optimizer, every=1)
+    probe = Probe(None, net, optimizer, every=1)
     for a, b in zip(x.chunk(2), y.chunk(2)):
         loss_of(net)(a, b).backward()
     torch.nn.utils.clip_grad_value_(net.parameters(), 1e-3)
