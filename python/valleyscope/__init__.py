@@ -7,7 +7,7 @@
 
 Presets, landscapes, simulations and sweeps are computed by the same code as those of the window and the command line,
 with the same bits. ``vs.Optimizer`` takes optimizers of one's own into both, ``vs.Run`` logs one's own trainings, and
-``vs.torch`` has the built-in rules as PyTorch optimizers.
+``vs.torch`` has the built-in rules as PyTorch optimizers, and ``vs.torch.Probe``, which measures trainings.
 """
 
 import importlib

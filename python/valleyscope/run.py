@@ -335,7 +335,7 @@ class _Log:
                 other = folder.parent / Path(str(event.get("from_run"))).name
                 self.curves = _Log(other, forks - 1).curves if (other / _EVENTS).is_file() else {}
                 self._forget_after(event.get("from_step", step))
-            elif kind in ("train", "eval"):
+            elif kind in ("train", "eval", "measure"):
                 for name, value in event.items():
                     if name not in _RESERVED and (value := _number(value)) is not None:
                         self.curves.setdefault(name, []).append((step, value))

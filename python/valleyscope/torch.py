@@ -1,7 +1,8 @@
-"""The rules as PyTorch optimizers: a class for each built-in one, and ``rule`` for one as text.
+"""The rules as PyTorch optimizers, and ``Probe``, which measures any training.
 
-    vs.torch.Focus(model.parameters(), lr=1e-3, gamma=-0.3)
-    vs.torch.rule(text)(model.parameters(), lr=1e-3)
+    vs.torch.Focus(model.parameters(), lr=1e-3, gamma=-0.3)    # a class for each built-in rule
+    vs.torch.rule(text)(model.parameters(), lr=1e-3)           # the class of one as text
+    vs.torch.Probe(run, model, optimizer)
 
 Each class is the code that ``valleyscope optimizers show NAME --as pytorch`` prints: parameter groups, ``state_dict``,
 ``torch._foreach_*`` for rules of single numbers.
@@ -14,6 +15,7 @@ import types
 import torch as _torch
 
 from . import _native
+from .probe import Probe as Probe
 
 
 def rule(text, name="rule"):
@@ -37,7 +39,7 @@ _KEYS = [key for key, _ in _native.rules()]
 
 def __getattr__(name):
     if name not in _KEYS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(_KEYS)} and rule")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__dir__())}")
     made = globals()[name] = _made(_native.rule_code(name, None), name)
     # Pickles name the class as users do.
     made.__module__ = __name__
@@ -45,4 +47,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return [*_KEYS, "rule"]
+    return [*_KEYS, "Probe", "rule"]

@@ -32,7 +32,8 @@ pub(super) struct AnimateArgs {
     #[arg(long, value_name = "landscape|plots|both", default_value = "both")]
     #[arg(value_parser = ["landscape", "plots", "both"])]
     show: String,
-    /// The plots: loss, u, abs-v, effective-step, free-energy [default: the first four]
+    /// The plots: loss, u, abs-v, effective-step, free-energy, noise, signal, noise-share, oscillation
+    /// [default: the first four]
     #[arg(long, value_name = "PLOT,…", value_delimiter = ',', value_parser = metric)]
     plots: Vec<DiagnosticMetric>,
     /// Leave out these parts of the frames: title, step, settings, legend, color-bar

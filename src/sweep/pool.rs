@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 use valleyscope_engine::shares::Shares;
-use valleyscope_engine::sweep::{Diagram, Finished, SweepJob, SweepWork, adam_shares};
+use valleyscope_engine::sweep::{Backend, Diagram, Finished, Precision, SweepJob, SweepWork, adam_shares};
 
 /// The thread pool of sweeps, separate from all other threads.
 #[derive(Clone)]
@@ -31,7 +31,7 @@ impl Pool {
         let shares = |pixel: [usize; 2]| match diagram.cell(pixel) {
             _ if is_cancelled() => None,
             None => Some(Shares::UNKNOWN),
-            Some(cell) => Some(adam_shares(spec, pixel, cell)),
+            Some(cell) => Some(adam_shares(Backend::new(Precision::Double), spec, pixel, cell)),
         };
         self.0.install(|| pixels.into_par_iter().map(shares).collect())
     }

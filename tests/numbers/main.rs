@@ -14,6 +14,7 @@ mod replay;
 mod rules;
 mod schedules;
 mod scores;
+mod shares;
 mod specs;
 mod stage;
 mod statistics;

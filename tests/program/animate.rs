@@ -49,7 +49,8 @@ fn what_cannot_be_animated_is_refused_with_the_reason() {
     );
     refused(&["small.ron", "--size", "20x20", "--out", "a.gif"], &["--size", "64 to 8192 pixels"]);
     sandbox.write("rosenbrock.ron", &SMALL.replace("noise: 1,", "landscape: Rosenbrock(), noise: 1,"));
-    let known = "the landscape Rosenbrock has, which are loss, effective-step, free-energy, found u";
+    let known = "the landscape Rosenbrock has, which are loss, effective-step, free-energy, noise, signal, noise-share, \
+                 oscillation, found u";
     refused(&["rosenbrock.ron", "--plots", "u", "--out", "a.gif"], &["--plots", known]);
     refused(&["small.ron", "--size", "large", "--out", "a.gif"], &["such as 800x600", "large"]);
     // Without ffmpeg on the PATH, the error says how to get it.

@@ -72,6 +72,8 @@ fn values(sample: &Sample) -> Vec<f64> {
     let spreads = [sample.loss, sample.u, sample.abs_v, sample.effective_step];
     let mut values: Vec<f64> =
         spreads.iter().flat_map(|spread| [spread.mean, spread.std, spread.min, spread.max]).collect();
+    let shares = sample.shares;
+    values.extend([sample.noise, shares.signal, shares.noise, shares.oscillation]);
     values.extend([sample.entropy, f64::from(sample.diverged)]);
     values
 }
@@ -82,7 +84,7 @@ fn same_bits(a: f64, b: f64) -> bool {
 
 const HEADER: &str = "step,optimizer,loss_mean,loss_std,loss_min,loss_max,u_mean,u_std,u_min,u_max,\
 abs_v_mean,abs_v_std,abs_v_min,abs_v_max,effective_step_mean,effective_step_std,effective_step_min,effective_step_max,\
-entropy,diverged";
+noise,signal,noise_share,oscillation,entropy,diverged";
 
 #[test]
 fn the_table_has_the_engines_values_bit_for_bit() {

@@ -363,6 +363,7 @@ fn step_number(number: u64, rule: RuleSpec, states: &[[f64; 2]], powers: f64) ->
         noise: [1.5, 0.5],
         curvature: [2.0, -4.0],
         curvature_noise: [2.0, 0.5],
+        shares: valleyscope_engine::shares::Shares::UNKNOWN,
         inputs,
         trace,
     }

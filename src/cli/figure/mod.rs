@@ -57,8 +57,8 @@ pub(super) struct FigureArgs {
     /// at most four landscapes or nine phase diagrams
     #[arg(long, value_name = "KEY=VALUE|PRESET|RESULTS", conflicts_with_all = ["all", "runs"])]
     beside: Vec<String>,
-    /// Draw these plots of a landscape's run instead: loss, u, abs-v, effective-step, free-energy. Marks show the
-    /// changes of a recorded session
+    /// Draw these plots of a landscape's run instead: loss, u, abs-v, effective-step, free-energy, noise, signal,
+    /// noise-share, oscillation. Marks show the changes of a recorded session
     #[arg(long, value_name = "PLOT,…", value_delimiter = ',', value_parser = metric)]
     #[arg(conflicts_with_all = ["all", "runs", "certainty", "view"])]
     plots: Vec<DiagnosticMetric>,

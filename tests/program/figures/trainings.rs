@@ -319,12 +319,12 @@ fn the_command_draws_plots_in_every_format_and_refuses_others() {
     let svg = std::fs::read_to_string(sandbox.join("plots.svg")).unwrap();
     assert!(svg.contains(">effective step size<") && svg.contains(">loss L<") && svg.contains("σ 1 → 2"));
     let refused = sandbox.run(&["figure", "session.ron", "--plots", "depth", "--out", "x.svg"]);
-    expect_error(&refused, 2, &["expected plots among loss, u, abs-v, effective-step, free-energy", "depth"]);
+    expect_error(&refused, 2, &["expected plots among loss, u, abs-v, effective-step, free-energy, noise", "depth"]);
     let of_sweep = sandbox.run(&["figure", "fig2a", "--plots", "loss", "--out", "x.svg"]);
     expect_error(&of_sweep, 2, &["--plots is for landscapes", "fig2a"]);
     sandbox.write("rosenbrock.ron", &SESSION.replace("noise: 1,", "landscape: Rosenbrock(), noise: 1,"));
     let lacking = sandbox.run(&["figure", "rosenbrock.ron", "--plots", "loss,u", "--out", "x.svg"]);
-    expect_error(&lacking, 2, &["the landscape Rosenbrock has, which are loss, effective-step, free-energy, found u"]);
+    expect_error(&lacking, 2, &["the landscape Rosenbrock has, which are loss, effective-step, free-energy, noise,", "oscillation, found u"]);
     assert!(!sandbox.join("x.svg").exists(), "a figure was written");
 }
 

@@ -50,6 +50,7 @@ fn the_canonical_presets_are_built_in() {
         "lesson",
         "lesson-noise",
         "lesson-focus",
+        "three-reasons",
     ] {
         built_in(name);
     }

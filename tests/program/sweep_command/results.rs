@@ -406,3 +406,51 @@ fn figures_show_the_best_values() {
     expect_error(&refused, 2, &["--best", known, "found Signum.gamma"]);
     expect_error(&sandbox.run(&with(&tuned(), &["--raw", "--out", "raw"])), 2, &["no tuned settings", "some of Adam"]);
 }
+
+#[test]
+fn a_measured_sweep_holds_the_shares_and_draws_the_triangle() {
+    let sandbox = Sandbox::new();
+    let said = sandbox.good(&with(&["sweep", "fig2a", "--measured", "--out", "one", "--threads", "1"], &SMALL));
+    says(&said, &["nearest pixels of the triangle", "decided pixels"]);
+    sandbox.good(&with(&["sweep", "fig2a", "--measured", "--out", "two", "--threads", "2"], &SMALL));
+    assert_eq!(sandbox.files("one"), sandbox.files("two"));
+    let result = SweepResult::open(&sandbox.join("one")).unwrap();
+    for pixel in result.diagram.spec().pixels() {
+        let sigma = result.diagram.columns()[pixel[1]];
+        let noise = result.diagram.shares(pixel).expect("Adam is there").noise;
+        assert!((noise - sigma * sigma / (1.0 + sigma * sigma)).abs() < 1e-12, "{noise} at σ = {sigma}");
+    }
+    let table = fs::read_to_string(sandbox.join("one/phase.csv")).unwrap();
+    assert!(table.lines().next().unwrap().ends_with(",adam_signal,adam_noise,adam_oscillation"), "{table}");
+    // Drawn from the stored shares, and from those that are computed when they are missing.
+    sandbox.good(&["figure", "./one", "--map", "triangle", "--out", "stored.svg"]);
+    sandbox.good(&with(&["sweep", "fig2a", "--out", "plain"], &SMALL));
+    sandbox.good(&["figure", "./plain", "--map", "triangle", "--out", "computed.svg"]);
+    let [stored, computed] = ["stored.svg", "computed.svg"].map(|file| fs::read_to_string(sandbox.join(file)).unwrap());
+    assert_eq!(stored, computed);
+    assert!(stored.matches("<circle").count() >= 20 && stored.contains("oscillation"), "{stored}");
+}
+
+#[test]
+fn parts_are_measured_when_they_are_merged() {
+    let sandbox = Sandbox::new();
+    let refused = sandbox.run(&with(&["sweep", "fig2a", "--measured", "--part", "1/2", "--out", "parts"], &SMALL));
+    expect_error(&refused, &["--measured", "--part"]);
+    for part in ["1/2", "2/2"] {
+        sandbox.good(&with(&["sweep", "fig2a", "--part", part, "--out", "parts"], &SMALL));
+    }
+    sandbox.good(&["sweep", "--merge", "parts", "--measured", "--out", "merged"]);
+    sandbox.good(&with(&["sweep", "fig2a", "--measured", "--out", "whole"], &SMALL));
+    assert_eq!(sandbox.files("merged"), sandbox.files("whole"));
+}
+
+#[test]
+fn a_triangle_needs_adam_and_one_diagram() {
+    let sandbox = Sandbox::new();
+    let refused = |args: &[&str], words: &[&str]| expect_error(&sandbox.run(args), words);
+    let without = "optimizers=[(id: 1, rule: Focus()), (id: 2, rule: Signum())]";
+    refused(&["figure", "fig2a", "--quick", "--set", without, "--map", "triangle", "--out", "a.png"], &["Adam", "none"]);
+    let beside = ["figure", "fig2a", "--quick", "--beside", "steps=30", "--map", "triangle", "--out", "a.png"];
+    refused(&beside, &["one phase diagram", "found 2"]);
+    refused(&["figure", "fig1c", "--map", "triangle", "--out", "a.png"], &["--map is for phase diagrams"]);
+}

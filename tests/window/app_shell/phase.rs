@@ -478,3 +478,25 @@ fn a_quickly_computed_diagram_is_dropped_without_a_question() {
     let mut app = computed(SMALL);
     assert!(!app.close().contains(&ViewportCommand::CancelClose));
 }
+
+#[test]
+fn the_triangle_and_the_map_mark_the_same_pixel() {
+    const TRIANGLE: &str = "Triangle of signal, noise and oscillation";
+    let mut app = computed(SMALL);
+    assert!(app.harness.query_by_role_and_label(Role::Canvas, TRIANGLE).is_none());
+    app.choose("What the map shows", "Triangle: signal, noise, oscillation");
+    app.until("the shares", |app| app.state().phase().present().diagram.has_shares());
+    app.settle();
+    let triangle = app.harness.get_by_role_and_label(Role::Canvas, TRIANGLE).rect();
+    let map = app.harness.get_by_role_and_label(Role::Canvas, "Diagram").rect();
+    assert!(map.right() <= triangle.left() && triangle.height() > 100.0, "{map:?} {triangle:?}");
+    // A pixel that is chosen on the map has its shares in the readout.
+    app.focus(Role::Canvas, "Diagram");
+    app.key(Key::ArrowUp);
+    assert!(app.harness.query_by_label_contains("Adam: signal").is_some());
+    // Pointing at the middle of the right side, where noise is 0.9 for σ = 3, finds a pixel of the last column.
+    let corner = triangle.right_bottom() - egui::vec2(0.12 * triangle.width(), 0.16 * triangle.height());
+    app.harness.event(egui::Event::PointerMoved(corner));
+    app.harness.run_steps(3);
+    assert!(app.harness.query_by_label("noise σ: 3").is_some(), "the readout is of the pointed pixel");
+}

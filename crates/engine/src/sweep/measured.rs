@@ -2,7 +2,7 @@
 
 use super::axis::{Point, PointOptimizer};
 use super::cell::Cell;
-use super::pixel_runs::{Backend, Precision, start};
+use super::pixel_runs::{Backend, start};
 use super::plane::{Noise, RunBatch, ToyProblem};
 use super::runs::PixelKey;
 use super::space::{Arena, NdBatch, NdProblem};
@@ -19,9 +19,9 @@ use crate::shares::{AverageBias, GradientAverages, Shares};
 /// steps and the runs before they are divided. The variance of the noise is the known one, so that multiplicative noise
 /// has the share σ²/(1 + σ²).
 ///
-/// Unknown in a sweep without Adam, and where a run diverges. The runs are computed again in double precision, with the
-/// same starts and noise; their bits do not depend on the vectors' width.
-pub fn adam_shares(spec: &SweepSpec, pixel: [usize; 2], cell: &Cell) -> Shares {
+/// Unknown in a sweep without Adam, and where a run diverges. The runs are computed again by `backend`, with the same
+/// starts and noise; their bits do not depend on the vectors' width.
+pub fn adam_shares(backend: Backend, spec: &SweepSpec, pixel: [usize; 2], cell: &Cell) -> Shares {
     let Some(adam) = spec.optimizers.iter().position(|it| it.rule.kind() == RuleKind::Adam) else {
         return Shares::UNKNOWN;
     };
@@ -30,7 +30,7 @@ pub fn adam_shares(spec: &SweepSpec, pixel: [usize; 2], cell: &Cell) -> Shares {
     let replicates = cell.replicates_of(adam, candidate);
     let key = spec.pixel_key(pixel[0], pixel[1]);
     let optimizer = &point.optimizers[adam];
-    Backend::new(Precision::Double).run(MeasuredRuns { spec, point: &point, optimizer, key, candidate, replicates })
+    backend.run(MeasuredRuns { spec, point: &point, optimizer, key, candidate, replicates })
 }
 
 /// Runs of a candidate of Adam.

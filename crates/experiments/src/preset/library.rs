@@ -211,6 +211,7 @@ pub fn built_ins() -> &'static [BuiltIn] {
             "lesson",
             "lesson-noise",
             "lesson-focus",
+            "three-reasons",
             "fig1c",
             "saturation",
             "adam-wins",

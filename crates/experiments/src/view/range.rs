@@ -293,11 +293,11 @@ impl DiagnosticMetric {
         DiagnosticMetric::Depth,
         DiagnosticMetric::AbsV,
         DiagnosticMetric::EffectiveStep,
+        DiagnosticMetric::FreeEnergy,
         DiagnosticMetric::Noise,
         DiagnosticMetric::Signal,
         DiagnosticMetric::NoiseShare,
         DiagnosticMetric::Oscillation,
-        DiagnosticMetric::FreeEnergy,
     ];
 
     /// Lists the metrics of runs on this landscape.
