@@ -43,7 +43,7 @@ pub(crate) use svg::{CREATOR, encoded, escaped};
 #[cfg(feature = "app")]
 pub(crate) use axis::{Axis, ColorBar, LABEL_GAP, Parts, Side, TICK};
 #[cfg(feature = "app")]
-pub(crate) use canvas::{Canvas, LINE, Style, WHOLE, marker_shape, polylines};
+pub(crate) use canvas::{Canvas, LINE, Style, WHOLE, marker_shape, polylines, rgb};
 #[cfg(feature = "app")]
 pub(crate) use curves::band_shape;
 pub(crate) use curves::{Fit, y_in_view};

@@ -18,7 +18,7 @@ use super::summary::{NEUTRAL, Summary};
 use crate::app::widgets::form::cell;
 use crate::app::widgets::plot::describe;
 use crate::app::widgets::theme;
-use crate::draw::{Canvas, TriangleFrame};
+use crate::draw::{Canvas, TriangleFrame, rgb};
 
 /// The smallest width for which the triangle is beside the texts, and the smallest height of the triangle, in points.
 const WIDE: f32 = 520.0;
@@ -134,10 +134,7 @@ impl TriangleView {
             let ReferenceTriangle { noise, triangle, .. } = own.reference();
             let exponent = own.exponent.map_or_else(|| "unknown".to_owned(), |exponent| significant(exponent, 2));
             let text = format!("Pixels with {noise} noise (the run’s exponent is {exponent})");
-            let winners = triangle.optimizers.iter().map(|name| {
-                let [red, green, blue] = rule_color(name);
-                (Color32::from_rgb(red, green, blue), name.as_str())
-            });
+            let winners = triangle.optimizers.iter().map(|name| (rgb(rule_color(name)), name.as_str()));
             key(ui, RichText::new(text).small(), winners);
             let text = format!(
                 "A hypothesis: these are pixels of a toy valley. How often it has held on trainings so far (“Where is \

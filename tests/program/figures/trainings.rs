@@ -324,7 +324,11 @@ fn the_command_draws_plots_in_every_format_and_refuses_others() {
     expect_error(&of_sweep, 2, &["--plots is for landscapes", "fig2a"]);
     sandbox.write("rosenbrock.ron", &SESSION.replace("noise: 1,", "landscape: Rosenbrock(), noise: 1,"));
     let lacking = sandbox.run(&["figure", "rosenbrock.ron", "--plots", "loss,u", "--out", "x.svg"]);
-    expect_error(&lacking, 2, &["the landscape Rosenbrock has, which are loss, effective-step, free-energy, noise,", "oscillation, found u"]);
+    expect_error(
+        &lacking,
+        2,
+        &["the landscape Rosenbrock has, which are loss, effective-step, free-energy, noise,", "oscillation, found u"],
+    );
     assert!(!sandbox.join("x.svg").exists(), "a figure was written");
 }
 

@@ -449,7 +449,10 @@ fn a_triangle_needs_adam_and_one_diagram() {
     let sandbox = Sandbox::new();
     let refused = |args: &[&str], words: &[&str]| expect_error(&sandbox.run(args), words);
     let without = "optimizers=[(id: 1, rule: Focus()), (id: 2, rule: Signum())]";
-    refused(&["figure", "fig2a", "--quick", "--set", without, "--map", "triangle", "--out", "a.png"], &["Adam", "none"]);
+    refused(
+        &["figure", "fig2a", "--quick", "--set", without, "--map", "triangle", "--out", "a.png"],
+        &["Adam", "none"],
+    );
     let beside = ["figure", "fig2a", "--quick", "--beside", "steps=30", "--map", "triangle", "--out", "a.png"];
     refused(&beside, &["one phase diagram", "found 2"]);
     refused(&["figure", "fig1c", "--map", "triangle", "--out", "a.png"], &["--map is for phase diagrams"]);

@@ -51,14 +51,11 @@ pub struct Prediction {
     pub distance: f64,
 }
 
-impl Prediction {
-    /// The distance from which on the nearest pixel says nothing about a point.
-    pub const FAR: f64 = 0.15;
-}
-
 impl Triangle {
     /// The number of nearest pixels that are compared.
     pub const NEIGHBORS: usize = 7;
+    /// The distance from which on the nearest pixel says nothing about a point.
+    pub const FAR: f64 = 0.15;
 
     /// Collects the pixels of a diagram with known shares. Their winners are those by `metric`.
     pub fn of(diagram: &Diagram, metric: Metric) -> Triangle {
@@ -82,14 +79,12 @@ impl Triangle {
     pub fn resemblance(&self, at: Shares) -> String {
         let found = match self.predict(at) {
             None => "no pixel to compare with".to_owned(),
-            Some(prediction) if prediction.distance > Prediction::FAR => {
-                "far from all pixels of this triangle".to_owned()
-            }
+            Some(prediction) if prediction.distance > Self::FAR => "far from all pixels of this triangle".to_owned(),
             Some(Prediction { winner, votes: [votes, nearest], certainty, .. }) => {
                 let winner = self.optimizers.get(winner).map_or("", String::as_str);
-                let certainty = 100.0 * certainty;
                 format!(
-                    "like pixels in which {winner} wins, {votes} of the {nearest} nearest (mean certainty {certainty:.0} %)"
+                    "like pixels in which {winner} wins, {votes} of the {nearest} nearest (mean certainty {:.0} %)",
+                    100.0 * certainty
                 )
             }
         };
@@ -193,7 +188,7 @@ fn read(table: &str) -> Triangle {
 
 #[cfg(test)]
 mod tests {
-    use super::{Prediction, Triangle, TrianglePoint};
+    use super::{Triangle, TrianglePoint};
     use valleyscope_engine::shares::Shares;
 
     fn triangle() -> Triangle {
@@ -223,7 +218,7 @@ mod tests {
         let far = "signal 0.00, noise 0.70, oscillation 0.30: far from all pixels of this triangle";
         assert_eq!(triangle().resemblance(at(0.7)), far);
         // The distance is √2 times the difference of one share.
-        let least = 0.85 - Prediction::FAR / 2.0_f64.sqrt();
+        let least = 0.85 - Triangle::FAR / 2.0_f64.sqrt();
         assert!(triangle().resemblance(at(least - 1e-6)).contains("far from"));
         assert!(triangle().resemblance(at(least + 1e-6)).contains("wins"));
     }
