@@ -9,7 +9,7 @@ Adam's gradients at its best learning rate, and predicts the winner from the nea
 into FOLDER; the run folders stay there, so that the command, repeated, goes on where it was stopped. Measures are
 means over the last half of the steps; "early" is the mean over steps up to a fifth.
 
-`mnist`: batches of 2 to 1024, 400 steps, nine learning rates; ten seeds up to batches of 256, then four. The learning
+`mnist`: batches of 2 to 1024, 400 steps, nine learning rates; ten seeds up to batches of 256, then three. The learning
 rate is chosen and the optimizers are compared by the same seeds, as in the scan of the paper.
 `gpt2`: a GPT-2 of two layers of width 64 on characters, 300 steps; five learning rates with one seed, then three other
 seeds by which the optimizers are compared.
@@ -93,7 +93,7 @@ def mnist(args):
                 f"batch_sizes: {batches}, learning_rates: (from: 0.00003, to: 0.03, count: 9), replicates: {seeds}, "
                 f'steps: 400, seed: 0, data: Folder("{args.data}"), device: Cpu))\n')
 
-    for name, batches, seeds in [("scan-small", [2, 4, 8, 16, 32, 64, 128, 256], 10), ("scan-large", [512, 1024], 4)]:
+    for name, batches, seeds in [("scan-small", [2, 4, 8, 16, 32, 64, 128, 256], 10), ("scan-large", [512, 1024], 3)]:
         scanned = train(args.out / name, spec(RULES, batches, seeds), args.worker)
         rates = next(event for event in scanned if event["event"] == "started")["scan"]["learning_rates"]
         for batch in batches:

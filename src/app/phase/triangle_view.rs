@@ -102,6 +102,10 @@ impl PhasePanel {
             selected: hovered.filter(|_| response.secondary_clicked()),
             ..MapResponse::default()
         };
+        // Beside the points, so that the text does not cover the pixel that is read.
+        if hovered.is_some() {
+            return response_to;
+        }
         response.on_hover_text_at_pointer(
             "Each point is a pixel of the diagram, in the colour of its winner: paler where it is less certain. Its \
              position says why Adam’s step is small there: noise, oscillation between walls, or neither (signal).",

@@ -435,7 +435,7 @@ fn a_measured_sweep_holds_the_shares_and_draws_the_triangle() {
 fn parts_are_measured_when_they_are_merged() {
     let sandbox = Sandbox::new();
     let refused = sandbox.run(&with(&["sweep", "fig2a", "--measured", "--part", "1/2", "--out", "parts"], &SMALL));
-    expect_error(&refused, &["--measured", "--part"]);
+    expect_error(&refused, 2, &["--measured", "--part"]);
     for part in ["1/2", "2/2"] {
         sandbox.good(&with(&["sweep", "fig2a", "--part", part, "--out", "parts"], &SMALL));
     }
@@ -447,7 +447,7 @@ fn parts_are_measured_when_they_are_merged() {
 #[test]
 fn a_triangle_needs_adam_and_one_diagram() {
     let sandbox = Sandbox::new();
-    let refused = |args: &[&str], words: &[&str]| expect_error(&sandbox.run(args), words);
+    let refused = |args: &[&str], words: &[&str]| expect_error(&sandbox.run(args), 2, words);
     let without = "optimizers=[(id: 1, rule: Focus()), (id: 2, rule: Signum())]";
     refused(
         &["figure", "fig2a", "--quick", "--set", without, "--map", "triangle", "--out", "a.png"],
