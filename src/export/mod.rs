@@ -142,7 +142,6 @@ fn rfc_3339(time_s: f64) -> String {
 
 type Quantity = fn(&Sample) -> &Spread;
 type Statistic = fn(&Spread) -> f64;
-type SampleMeasure = fn(&Sample) -> f64;
 
 /// The recorded quantities of a sample, with their names.
 const QUANTITIES: [(&str, Quantity); 4] = [
@@ -157,28 +156,21 @@ const STATISTICS: [(&str, Statistic); 4] = [
     ("min", |spread| spread.min),
     ("max", |spread| spread.max),
 ];
-/// The recorded measures of a sample's gradients, with their names.
-const MEASURES: [(&str, SampleMeasure); 4] = [
-    ("noise", |sample| sample.noise),
-    ("signal", |sample| sample.shares.signal),
-    ("noise_share", |sample| sample.shares.noise),
-    ("oscillation", |sample| sample.shares.oscillation),
-];
-const CURVES: usize = QUANTITIES.len() * STATISTICS.len() + MEASURES.len();
+const CURVES: usize = QUANTITIES.len() * STATISTICS.len() + DiagnosticMetric::OF_SHARES.len();
 
 /// Lists the names of the curves, such as `loss_mean`, in the order of [`curves`].
 fn curve_names() -> impl Iterator<Item = String> {
     QUANTITIES
         .iter()
         .flat_map(|(quantity, _)| STATISTICS.iter().map(move |(statistic, _)| format!("{quantity}_{statistic}")))
-        .chain(MEASURES.iter().map(|(name, _)| (*name).to_owned()))
+        .chain(DiagnosticMetric::OF_SHARES.map(|metric| metric.key().to_owned()))
 }
 
 fn curves(sample: &Sample) -> impl Iterator<Item = f64> {
     QUANTITIES
         .iter()
         .flat_map(move |(_, spread)| STATISTICS.iter().map(move |(_, value)| value(spread(sample))))
-        .chain(MEASURES.iter().map(move |(_, value)| value(sample)))
+        .chain(DiagnosticMetric::OF_SHARES.map(|metric| metric.of_shares(&sample.shares)))
 }
 
 /// Lists the labels of the enabled optimizers, made unique by their ids if some are equal.

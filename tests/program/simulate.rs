@@ -73,7 +73,7 @@ fn values(sample: &Sample) -> Vec<f64> {
     let mut values: Vec<f64> =
         spreads.iter().flat_map(|spread| [spread.mean, spread.std, spread.min, spread.max]).collect();
     let shares = sample.shares;
-    values.extend([sample.noise, shares.signal, shares.noise, shares.oscillation]);
+    values.extend([shares.sigma(), shares.signal, shares.noise, shares.oscillation]);
     values.extend([sample.entropy, f64::from(sample.diverged)]);
     values
 }

@@ -10,7 +10,7 @@ use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSp
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{LearningRate, Noise};
 use valleyscope_engine::shares::Shares;
-use valleyscope_engine::simulation::{Bucket, BucketSpread, GradientMeans, OptimizerSpec, SimulationSpec};
+use valleyscope_engine::simulation::{Bucket, BucketSpread, OptimizerSpec, SimulationSpec};
 use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::range::suiting;
 use valleyscope_experiments::view::ticks::Ticks;
@@ -34,7 +34,7 @@ fn bucket(first_step: u64, loss: f64, diverged: u32) -> Bucket {
         effective_step: one,
         entropy: -3.0,
         free_energy: loss + 0.75,
-        gradients: GradientMeans { steps: 2, noise: 1.0, shares: Shares::from_array([0.1, 0.5, 0.4]) },
+        shares: Shares::from_array([0.1, 0.5, 0.4]),
         diverged,
     }
 }

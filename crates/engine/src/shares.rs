@@ -1,8 +1,8 @@
 //! What the second moment of noisy gradients consists of: signal, noise and oscillation.
 //!
-//! Adam divides a step by the root of the running second moment `v` of the gradients. A step is small for three
-//! reasons: the gradients agree and are no larger than usual (signal), they are noisy, or they alternate between the
-//! walls of a valley (oscillation). With the exact gradient `g` and the variance `s` of its noise,
+//! Adam divides a step by the root of the running second moment `v` of the gradients. Gradients that agree from step
+//! to step (signal) keep the step long; noise, and gradients that alternate between the walls of a valley
+//! (oscillation), shorten it. With the exact gradient `g` and the variance `s` of its noise,
 //!
 //! ```text
 //! q = ⟨g²⟩, n = ⟨s⟩ with β 0.99,   m = ⟨g⟩ with β 0.9,   V = Σ (q + n)
@@ -46,6 +46,11 @@ impl Shares {
 
     pub fn is_known(&self) -> bool {
         self.signal.is_finite()
+    }
+
+    /// Returns the noise σ̂ = √(Σ n / Σ q) in units of the exact gradient, which is σ where noise multiplies.
+    pub fn sigma(&self) -> f64 {
+        (self.noise / (self.signal + self.oscillation)).sqrt()
     }
 
     /// Returns signal, noise and oscillation.

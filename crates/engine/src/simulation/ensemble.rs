@@ -2,7 +2,7 @@
 
 use rand_distr::{Distribution, Normal};
 
-use super::history::{GradientRecord, GradientTerms, Observed, Sample, Sums};
+use super::history::{Observed, Sample, Sums};
 use super::spec::{OptimizerSpec, SimulationSpec, StartSpec};
 use crate::instructions::{OfSet, VectorSet, vectorized};
 use crate::landscape::Landscape;
@@ -13,7 +13,7 @@ use crate::optimizer::{
     RuleSpec, SideBySide, StepInputs, Trace, trace, with_rule,
 };
 use crate::random::{Key, Stream, Streams};
-use crate::shares::{GradientAverages, Shares};
+use crate::shares::{AverageBias, GradientAverages, Shares};
 
 /// Returns the key of the stream for a particle's starting position, x before y.
 fn start_key(seed: u64, optimizer: u32, particle: u64) -> Key {
@@ -40,7 +40,7 @@ pub struct Ensemble {
     states: Vec<Pair<Block>>,
     /// The running averages of the gradients, block after block.
     averages: Vec<Pair<GradientAverages<Block>>>,
-    gradients: GradientRecord,
+    average_bias: AverageBias,
     sample: Sample,
     mean_position: [f64; 2],
     /// The selected particle, and its block before the last step.
@@ -86,7 +86,7 @@ impl Ensemble {
             streams: streams.collect(),
             states: vec![[Block::splat(0.0); 2]; blocks * optimizer.rule.rule.info().states.len()],
             averages: vec![[GradientAverages::start(); 2]; blocks],
-            gradients: GradientRecord::START,
+            average_bias: AverageBias::START,
             sample: Sample::UNDEFINED,
             mean_position: [spec.start.x.get(), spec.start.y.get()],
             selected: None,
@@ -110,7 +110,7 @@ impl Ensemble {
             streams: Vec::new(),
             states: Vec::new(),
             averages: Vec::new(),
-            gradients: GradientRecord::START,
+            average_bias: AverageBias::START,
             sample: Sample::UNDEFINED,
             mean_position: [0.0; 2],
             selected: None,
@@ -240,7 +240,8 @@ impl Ensemble {
         let (bias, states) = (&mut self.bias, &mut self.states);
         let sums = with_rule!(self.rule.rule.kind(), R => step.run::<R>(&self.rule.rule, bias, particles, states));
         (self.sample, self.mean_position) = sums.finish(self.particles, || self.diverged(landscape));
-        (self.sample.noise, self.sample.shares) = self.gradients.add(sums.gradients());
+        self.average_bias = self.average_bias.after_step();
+        self.sample.shares = self.average_bias.shares(sums.shares());
         self.rule.rule.kind() != RuleKind::External || self.step_externally(landscape, learning_rate, external)
     }
 
@@ -255,12 +256,12 @@ impl Ensemble {
         }
         self.place(theta.as_chunks().0);
         let size = Block::splat(0.5 / learning_rate);
-        let Sample { noise, shares, .. } = self.sample;
+        let shares = self.sample.shares;
         (self.sample, self.mean_position) = self.observed(landscape, |block| {
             let [x, y] = [0, 1].map(|axis| (self.positions[block][axis] - before[block][axis]).abs());
             size * (x + y)
         });
-        (self.sample.noise, self.sample.shares) = (noise, shares);
+        self.sample.shares = shares;
         true
     }
 
@@ -276,9 +277,9 @@ impl Ensemble {
 
     /// Returns the diagnostics of the present positions on another landscape than that of the last step.
     pub(super) fn sample_on(&self, landscape: &Landscape) -> Sample {
-        let Sample { effective_step, noise, shares, entropy, .. } = self.sample;
+        let Sample { effective_step, shares, entropy, .. } = self.sample;
         let observed = self.observed(landscape, |_| Block::splat(f64::NAN)).0;
-        Sample { effective_step, noise, shares, entropy, ..observed }
+        Sample { effective_step, shares, entropy, ..observed }
     }
 
     /// Computes the diagnostics of the present positions, before any step.
@@ -295,7 +296,7 @@ impl Ensemble {
                 uv: landscape.uv_from_xy(*position),
                 loss: landscape.loss(*position),
                 effective_step: effective_step(block),
-                gradients: GradientTerms::none(),
+                shares: [Block::splat(0.0); 3],
             };
             sums.add_some(&observed, WIDTH.min(self.particles - block * WIDTH));
         }
@@ -324,7 +325,7 @@ impl Ensemble {
     fn shares_of(&self, particle: usize) -> Shares {
         let [x, y] = self.averages[particle / WIDTH].map(GradientAverages::terms);
         let sum = |of: usize| x[of].0[particle % WIDTH] + y[of].0[particle % WIDTH];
-        self.gradients.shares([sum(0), sum(1), sum(2)])
+        self.average_bias.shares([sum(0), sum(1), sum(2)])
     }
 
     /// Returns the record of the selected particle's last step.
@@ -538,7 +539,7 @@ impl Step<'_> {
         let action = self.noise.action;
         let batch = PlaneBatch { landscape: self.landscape, at, action, noise, curvature_noise };
         let noisy = action.apply(gradient, noise);
-        let gradients = measured(gradient, noisy, averages);
+        let shares = measured(gradient, noisy, averages);
         let seen = RuleInput { rates, theta: V::both(theta), gradient: V::both(noisy), batch: SideBySide(batch) };
         let state = Numbers::from_fn(|index| match states.get(index) {
             Some(state) => V::both(each(*state, V::from_lanes)),
@@ -556,31 +557,28 @@ impl Step<'_> {
             uv: self.landscape.uv_from_xy([x, y]),
             loss: self.landscape.loss([x, y]),
             effective_step: V::splat(0.5) * (direction_x.abs() + direction_y.abs()),
-            gradients,
+            shares,
         }
     }
 }
 
-/// Adds the gradients of a step to their running averages.
+/// Adds the gradients of a step to their running averages; returns the terms of the shares.
 #[inline(always)]
 fn measured<V: Doubles<WIDTH>>(
     exact: [V; 2],
     noisy: [V; 2],
     averages: &mut Pair<GradientAverages<Block>>,
-) -> GradientTerms<V> {
-    let mut terms = GradientTerms::none();
+) -> [V; 3] {
+    let mut sums = [V::splat(0.0); 3];
     for axis in 0..2 {
         let noise = noisy[axis] - exact[axis];
-        let [m, q, n] = averages[axis].0;
-        let before = GradientAverages([V::from_lanes(m), V::from_lanes(q), V::from_lanes(n)]);
+        let before = GradientAverages(each(averages[axis].0, V::from_lanes));
         let after = before.after(exact[axis], noise * noise);
-        let [m, q, n] = after.0;
-        averages[axis] = GradientAverages([m.to_lanes(), q.to_lanes(), n.to_lanes()]);
-        let [m, q, n] = after.terms();
-        terms.shares = [terms.shares[0] + m, terms.shares[1] + q, terms.shares[2] + n];
-        terms.noise = [terms.noise[0] + noise * noise, terms.noise[1] + exact[axis] * exact[axis]];
+        averages[axis] = GradientAverages(each(after.0, V::to_lanes));
+        let terms = after.terms();
+        sums = [sums[0] + terms[0], sums[1] + terms[1], sums[2] + terms[2]];
     }
-    terms
+    sums
 }
 
 vectorized! {

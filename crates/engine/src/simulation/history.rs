@@ -10,7 +10,7 @@ use std::f64::consts::{E, TAU};
 
 use crate::landscape::Uv;
 use crate::lanes::{Lanes, Real, Vector, each};
-use crate::shares::{AverageBias, Shares};
+use crate::shares::Shares;
 
 /// The part of the history to show, and its resolution.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,7 +54,8 @@ pub struct Bucket {
     pub entropy: f64,
     /// The mean over the steps of the free energy F = E − ΘS, each with the Θ in force at its step.
     pub free_energy: f64,
-    pub gradients: GradientMeans,
+    /// The mean over the steps of the shares; unknown at step 0, which does not count.
+    pub shares: Shares,
     /// The largest number of diverged particles at any of the steps.
     pub diverged: u32,
 }
@@ -74,35 +75,6 @@ pub struct BucketSpread {
     /// The smallest and the largest value of any particle at any step.
     pub min: f64,
     pub max: f64,
-}
-
-/// The means over consecutive steps of the measures of gradients.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GradientMeans {
-    /// The number of steps at which gradients were computed.
-    pub steps: u64,
-    /// The noise σ̂.
-    pub noise: f64,
-    pub shares: Shares,
-}
-
-impl GradientMeans {
-    const EMPTY: GradientMeans = GradientMeans { steps: 0, noise: f64::NAN, shares: Shares::UNKNOWN };
-
-    fn merge(&self, later: &Self) -> Self {
-        match (self.steps, later.steps) {
-            (0, _) => *later,
-            (_, 0) => *self,
-            (a, b) => {
-                let (these, those) = (self.shares.to_array(), later.shares.to_array());
-                GradientMeans {
-                    steps: a + b,
-                    noise: weighted(self.noise, a, later.noise, b),
-                    shares: Shares::from_array(std::array::from_fn(|of| weighted(these[of], a, those[of], b))),
-                }
-            }
-        }
-    }
 }
 
 impl BucketSpread {
@@ -164,10 +136,7 @@ impl Bucket {
             effective_step: if step == 0 { BucketSpread::EMPTY } else { BucketSpread::of(&sample.effective_step) },
             entropy: sample.entropy,
             free_energy: *free_energy,
-            gradients: match step {
-                0 => GradientMeans::EMPTY,
-                _ => GradientMeans { steps: 1, noise: sample.noise, shares: sample.shares },
-            },
+            shares: sample.shares,
             diverged: sample.diverged,
         }
     }
@@ -182,8 +151,20 @@ impl Bucket {
             effective_step: self.effective_step.merge(&later.effective_step),
             entropy: weighted(self.entropy, self.steps, later.entropy, later.steps),
             free_energy: weighted(self.free_energy, self.steps, later.free_energy, later.steps),
-            gradients: self.gradients.merge(&later.gradients),
+            shares: self.merged_shares(later),
             diverged: self.diverged.max(later.diverged),
+        }
+    }
+
+    /// The mean shares of both buckets; each counts with its steps that have an effective step.
+    fn merged_shares(&self, later: &Bucket) -> Shares {
+        match [self, later].map(|bucket| bucket.effective_step.steps) {
+            [0, _] => later.shares,
+            [_, 0] => self.shares,
+            [a, b] => {
+                let (these, those) = (self.shares.to_array(), later.shares.to_array());
+                Shares::from_array(std::array::from_fn(|of| weighted(these[of], a, those[of], b)))
+            }
         }
     }
 
@@ -432,9 +413,6 @@ pub struct Sample {
     pub abs_v: Spread,
     /// Mean over the two coordinates of |Δθ without weight decay| / η; NaN at the start.
     pub effective_step: Spread,
-    /// The noise σ̂ = √(⟨Σ (g̃ − g)²⟩ / ⟨Σ g²⟩) of the noisy gradients g̃, with sums over particles and coordinates and
-    /// running averages of decay 0.9; NaN at the start.
-    pub noise: f64,
     /// The shares of the second moment of the gradients of all particles; unknown at the start.
     pub shares: Shares,
     /// The entropy S = ½ ln det(2πe Σ) with Σ the sample covariance of (x, y), divided by n − 1. NaN for fewer than 3
@@ -451,7 +429,6 @@ impl Sample {
         u: Spread::UNDEFINED,
         abs_v: Spread::UNDEFINED,
         effective_step: Spread::UNDEFINED,
-        noise: f64::NAN,
         shares: Shares::UNKNOWN,
         entropy: f64::NAN,
         diverged: 0,
@@ -470,57 +447,8 @@ pub(super) struct Observed<R> {
     pub uv: Uv<R>,
     pub loss: R,
     pub effective_step: R,
-    pub gradients: GradientTerms<R>,
-}
-
-/// The terms of the measures of gradients, each summed over the coordinates.
-#[derive(Clone, Copy)]
-pub(super) struct GradientTerms<R> {
-    /// The terms of the shares, see [`crate::shares`].
+    /// The terms of the shares, summed over the coordinates; see [`crate::shares`].
     pub shares: [R; 3],
-    /// The squares of the noise and of the exact gradient at this step.
-    pub noise: [R; 2],
-}
-
-impl<R: Real> GradientTerms<R> {
-    /// The terms where no gradient was computed.
-    pub(super) fn none() -> Self {
-        GradientTerms { shares: [R::splat(0.0); 3], noise: [R::splat(0.0); 2] }
-    }
-}
-
-impl<R: Copy> GradientTerms<R> {
-    #[inline(always)]
-    fn map<T: Copy>(self, convert: impl Fn(R) -> T) -> GradientTerms<T> {
-        let ([m, q, n], [noise, square]) = (self.shares, self.noise);
-        GradientTerms { shares: [convert(m), convert(q), convert(n)], noise: [convert(noise), convert(square)] }
-    }
-}
-
-/// The running averages from which the measures of an ensemble's gradients are made.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct GradientRecord {
-    bias: AverageBias,
-    /// Running averages of the squares of the noise and of the exact gradient; their ratio needs no bias correction.
-    noise: [f64; 2],
-}
-
-impl GradientRecord {
-    pub(super) const START: GradientRecord = GradientRecord { bias: AverageBias::START, noise: [0.0; 2] };
-
-    /// Adds a step; returns the noise σ̂ and the shares after it.
-    pub(super) fn add<const N: usize>(&mut self, sums: &GradientTerms<Lanes<f64, N>>) -> (f64, Shares) {
-        const DECAY: f64 = 0.9;
-        let [noise, square] = each(sums.noise, |lanes| total(&lanes));
-        self.noise = [DECAY * self.noise[0] + (1.0 - DECAY) * noise, DECAY * self.noise[1] + (1.0 - DECAY) * square];
-        self.bias = self.bias.after_step();
-        ((self.noise[0] / self.noise[1]).sqrt(), self.shares(sums.shares.map(|lanes| total(&lanes))))
-    }
-
-    /// Computes shares from sums of terms after the last step.
-    pub(super) fn shares(&self, sums: [f64; 3]) -> Shares {
-        self.bias.shares(sums)
-    }
 }
 
 impl<R: Copy> Observed<R> {
@@ -533,7 +461,7 @@ impl<R: Copy> Observed<R> {
             uv: Uv { u: convert(self.uv.u), v: convert(self.uv.v) },
             loss: convert(self.loss),
             effective_step: convert(self.effective_step),
-            gradients: self.gradients.map(convert),
+            shares: [convert(self.shares[0]), convert(self.shares[1]), convert(self.shares[2])],
         }
     }
 }
@@ -550,7 +478,7 @@ pub(super) struct Sums<R> {
     position: [R; 2],
     /// The sums of x², y² and xy.
     products: [R; 3],
-    gradients: GradientTerms<R>,
+    shares: [R; 3],
 }
 
 #[derive(Clone, Copy)]
@@ -611,7 +539,7 @@ impl<R: Real> Sums<R> {
             position_pivot: each(mean_position, finite_or_zero),
             position: [R::splat(0.0); 2],
             products: [R::splat(0.0); 3],
-            gradients: GradientTerms::none(),
+            shares: [R::splat(0.0); 3],
         }
     }
 
@@ -630,12 +558,8 @@ impl<R: Real> Sums<R> {
         self.position = [self.position[0] + dx, self.position[1] + dy];
         let [xx, yy, xy] = self.products;
         self.products = [xx + dx * dx, yy + dy * dy, xy + dx * dy];
-        let ([m, q, n], [noise, square]) = (self.gradients.shares, self.gradients.noise);
-        let GradientTerms { shares, noise: of_step } = block.gradients;
-        self.gradients = GradientTerms {
-            shares: [m + shares[0], q + shares[1], n + shares[2]],
-            noise: [noise + of_step[0], square + of_step[1]],
-        };
+        let [m, q, n] = self.shares;
+        self.shares = [m + block.shares[0], q + block.shares[1], n + block.shares[2]];
     }
 
     /// Applies `f` to each sum.
@@ -647,7 +571,7 @@ impl<R: Real> Sums<R> {
             position_pivot: self.position_pivot,
             position: [f(x), f(y)],
             products: [f(xx), f(yy), f(xy)],
-            gradients: self.gradients.map(&f),
+            shares: [f(self.shares[0]), f(self.shares[1]), f(self.shares[2])],
         }
     }
 }
@@ -672,18 +596,14 @@ impl<const N: usize> Sums<Lanes<f64, N>> {
         for (after, before) in self.products.iter_mut().zip(&before.products) {
             keep(after, before);
         }
-        let (gradients, before) = (&mut self.gradients, &before.gradients);
-        for (after, before) in gradients.shares.iter_mut().zip(&before.shares) {
-            keep(after, before);
-        }
-        for (after, before) in gradients.noise.iter_mut().zip(&before.noise) {
+        for (after, before) in self.shares.iter_mut().zip(&before.shares) {
             keep(after, before);
         }
     }
 
-    /// Returns the sums of the terms of the measures of gradients.
-    pub(super) fn gradients(&self) -> &GradientTerms<Lanes<f64, N>> {
-        &self.gradients
+    /// Returns the sums of the terms of the shares.
+    pub(super) fn shares(&self) -> [f64; 3] {
+        self.shares.each_ref().map(total)
     }
 
     /// Returns the diagnostics of `particles` particles and their mean position. `diverged` counts those whose position
@@ -699,7 +619,6 @@ impl<const N: usize> Sums<Lanes<f64, N>> {
             u,
             abs_v,
             effective_step,
-            noise: f64::NAN,
             shares: Shares::UNKNOWN,
             entropy: self.entropy(n, shift),
             diverged: if all_finite { 0 } else { diverged() },

@@ -11,7 +11,7 @@ mod history;
 mod spec;
 
 pub use ensemble::{Ensemble, ParticleId, StepTrace, noise_key};
-pub use history::{Bucket, BucketSpread, GradientMeans, History, PlotRequest, RECENT_STEPS, Sample, Spread};
+pub use history::{Bucket, BucketSpread, History, PlotRequest, RECENT_STEPS, Sample, Spread};
 pub(crate) use spec::is_given;
 pub use spec::{
     Change, OptimizerSpec, Record, Setting, SettingError, SimulationSpec, StartSpec, defaults, distinct_name,

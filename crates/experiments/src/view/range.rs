@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::landscape::{Coordinate, LandscapeSpec};
-use valleyscope_engine::simulation::{Bucket, BucketSpread, GradientMeans};
+use valleyscope_engine::shares::Shares;
+use valleyscope_engine::simulation::{Bucket, BucketSpread};
 
 use super::AxisScale;
 
@@ -314,22 +315,28 @@ impl DiagnosticMetric {
             DiagnosticMetric::AbsV => bucket.abs_v,
             DiagnosticMetric::EffectiveStep => bucket.effective_step,
             DiagnosticMetric::FreeEnergy => BucketSpread::of_ensemble(bucket.free_energy, bucket.steps),
-            DiagnosticMetric::Noise
-            | DiagnosticMetric::Signal
-            | DiagnosticMetric::NoiseShare
-            | DiagnosticMetric::Oscillation => self.of_gradients(&bucket.gradients),
+            _ => BucketSpread::of_ensemble(self.of_shares(&bucket.shares), bucket.effective_step.steps),
         }
     }
 
-    fn of_gradients(self, gradients: &GradientMeans) -> BucketSpread {
-        let value = match self {
-            DiagnosticMetric::Signal => gradients.shares.signal,
-            DiagnosticMetric::NoiseShare => gradients.shares.noise,
-            DiagnosticMetric::Oscillation => gradients.shares.oscillation,
-            _ => gradients.noise,
-        };
-        BucketSpread::of_ensemble(value, gradients.steps)
+    /// The value of a metric that follows from the shares; NaN for others.
+    pub fn of_shares(self, shares: &Shares) -> f64 {
+        match self {
+            DiagnosticMetric::Noise => shares.sigma(),
+            DiagnosticMetric::Signal => shares.signal,
+            DiagnosticMetric::NoiseShare => shares.noise,
+            DiagnosticMetric::Oscillation => shares.oscillation,
+            _ => f64::NAN,
+        }
     }
+
+    /// Lists the metrics that follow from the shares.
+    pub const OF_SHARES: [DiagnosticMetric; 4] = [
+        DiagnosticMetric::Noise,
+        DiagnosticMetric::Signal,
+        DiagnosticMetric::NoiseShare,
+        DiagnosticMetric::Oscillation,
+    ];
 
     /// The name in files.
     pub fn key(self) -> &'static str {
@@ -355,11 +362,12 @@ impl DiagnosticMetric {
     /// reaches from 0 to above 1, so that 0.5 is in the middle.
     pub fn range(self, [low, high]: [f64; 2]) -> [f64; 2] {
         match self {
-            DiagnosticMetric::EffectiveStep
-            | DiagnosticMetric::Signal
-            | DiagnosticMetric::NoiseShare
-            | DiagnosticMetric::Oscillation => [low.min(0.0), high.max(1.05)],
-            _ => [low, high],
+            DiagnosticMetric::Loss
+            | DiagnosticMetric::Depth
+            | DiagnosticMetric::AbsV
+            | DiagnosticMetric::FreeEnergy
+            | DiagnosticMetric::Noise => [low, high],
+            _ => [low.min(0.0), high.max(1.05)],
         }
     }
 
@@ -383,12 +391,12 @@ impl DiagnosticMetric {
                 title: "noise σ̂".into(),
                 name: "Noise".into(),
                 explanation: "The noise of the gradients, measured: the root of its mean square over that of the exact \
-                              gradients, over the particles and some ten steps. Equals σ where noise multiplies.",
+                              gradients, over the particles and some hundred steps. Equals σ where noise multiplies.",
             }),
             DiagnosticMetric::Signal => Some(DiagnosticInfo {
                 title: "signal share".into(),
                 name: "Signal".into(),
-                explanation: "The part of Adam’s second moment v̂ that gradients make which agree from step to step. \
+                explanation: "The part of Adam’s second moment v̂ from gradients that agree from step to step. \
                               Signal, noise and oscillation add to 1; Adam’s step is about √signal learning rates.",
             }),
             DiagnosticMetric::NoiseShare => Some(DiagnosticInfo {
@@ -400,7 +408,7 @@ impl DiagnosticMetric {
             DiagnosticMetric::Oscillation => Some(DiagnosticInfo {
                 title: "oscillation share".into(),
                 name: "Oscillation".into(),
-                explanation: "The part of Adam’s second moment v̂ that gradients make which alternate, as between the \
+                explanation: "The part of Adam’s second moment v̂ from gradients that alternate, as between the \
                               walls of a valley. It makes steps small for a good reason.",
             }),
             DiagnosticMetric::FreeEnergy => Some(DiagnosticInfo {

@@ -99,7 +99,7 @@ impl Plain {
             *v = 0.99 * *v + 0.01 * squares(&step.gradient[range.clone()]);
         }
         self.n += 1;
-        (t % k == 0).then(|| self.measure(step, had_steps.then_some(before)))
+        t.is_multiple_of(k).then(|| self.measure(step, had_steps.then_some(before)))
     }
 
     fn measure(&mut self, step: &Step, before: Option<Vec<f64>>) -> Measure {
