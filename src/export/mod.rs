@@ -142,6 +142,7 @@ fn rfc_3339(time_s: f64) -> String {
 
 type Quantity = fn(&Sample) -> &Spread;
 type Statistic = fn(&Spread) -> f64;
+type SampleMeasure = fn(&Sample) -> f64;
 
 /// The recorded quantities of a sample, with their names.
 const QUANTITIES: [(&str, Quantity); 4] = [
@@ -157,7 +158,7 @@ const STATISTICS: [(&str, Statistic); 4] = [
     ("max", |spread| spread.max),
 ];
 /// The recorded measures of a sample's gradients, with their names.
-const MEASURES: [(&str, fn(&Sample) -> f64); 4] = [
+const MEASURES: [(&str, SampleMeasure); 4] = [
     ("noise", |sample| sample.noise),
     ("signal", |sample| sample.shares.signal),
     ("noise_share", |sample| sample.shares.noise),

@@ -245,7 +245,7 @@ fn measures_of_mnist_follow_their_definition() {
 
 fn corpus(spec: &Gpt2Spec) -> Corpus {
     let sources = TextSources::of_this_machine();
-    obtain(&DataChoice::Synthetic, spec.wanted(), &sources, &mut |_| (), &|| false).unwrap().0
+    obtain(&DataChoice::Synthetic, spec.wanted(), &sources, &mut |_: &str| (), &|| false).unwrap().0
 }
 
 fn gpt2_spec(stage: &Stage, settings: &[(&str, &str)]) -> Gpt2Spec {
