@@ -19,8 +19,9 @@ from .run import Run
 _BETA1, _BETA2, _WINDOW = 0.9, 0.99, 32  # Running averages of the gradient and of its square, over the last steps.
 _DECAY = 0.9  # Averages over measured steps.
 _COORDINATES, _BINS = 16384, 16  # Of the exponent.
-# Their decay is a part of the gradient. SGD's is as well, but without momentum that makes no difference.
-_COUPLED = (torch.optim.Adadelta, torch.optim.Adagrad, torch.optim.Adamax, torch.optim.ASGD, torch.optim.RMSprop)
+# These add weight decay to the gradient unless a group says otherwise; AdamW is an Adam whose groups do.
+_COUPLED = (torch.optim.Adadelta, torch.optim.Adagrad, torch.optim.Adam, torch.optim.Adamax, torch.optim.ASGD,
+            torch.optim.NAdam, torch.optim.RAdam, torch.optim.RMSprop)
 
 
 class Probe:
@@ -44,7 +45,7 @@ class Probe:
     Attributes:
         last: The measures of the last measured step by name, without those that have no finite value: ``noise``,
             ``noise_scale``, ``signal``, ``noise_share``, ``oscillation``, ``exponent``, ``effective_step``, and
-            ``tensors``, where ``last["tensors"]["0.weight"]`` has the first, third, fourth and fifth of a tensor.
+            ``tensors``, where ``last["tensors"]["0.weight"]`` has noise and shares of a tensor.
         steps: The number of steps so far.
 
     Averages over measured steps begin anew with each `Probe`. With gradient clipping by norm and with a ``GradScaler``
@@ -110,6 +111,7 @@ class Probe:
         size = sizes.pop()
         if size < 2:
             return
+        self._stop_listening()
         with self._undisturbed(), torch.enable_grad():
             first, second = (self._gradient_of(loss, _cut(batch, at, at + size // 2)) for at in (0, size // 2))
         with torch.no_grad():
@@ -150,14 +152,17 @@ class Probe:
         """Prepare for the gradients of the next step."""
         self._halves: Any = None
         self._theta: Any = None
-        for listener in self._listeners:
-            listener.remove()
-        self._listeners = []
+        self._stop_listening()
         if self.is_due:
             self._parts: list[Tensor | None] = [None] * len(self._params)
             self._counts = [0] * len(self._params)
             takes = [functools.partial(self._add_part, index) for index in range(len(self._params))]
             self._listeners = [p.register_hook(take) for p, take in zip(self._params, takes, strict=True)]
+
+    def _stop_listening(self) -> None:
+        for listener in self._listeners:
+            listener.remove()
+        self._listeners = []
 
     @torch.no_grad()
     def _add_part(self, index: int, gradient: Tensor) -> None:
@@ -306,7 +311,8 @@ class Probe:
         coupled = isinstance(optimizer, _COUPLED)
         of = {}
         for group in optimizer.param_groups:
-            decays = group.get("decoupled_weight_decay", not coupled)
+            # SGD adds it as well, which makes a difference with momentum.
+            decays = group.get("decoupled_weight_decay", not coupled) and not group.get("momentum")
             both = float(group["lr"]), float(group.get("weight_decay", 0.0)) if decays else 0.0
             of.update((id(p), both) for p in group["params"])
         rates, decays = zip(*(of[id(p)] for p in self._params), strict=True)

@@ -257,6 +257,7 @@ impl Map {
     pub fn within(self, diagram: &Diagram) -> Map {
         let count = diagram.spec().optimizers.len();
         match self {
+            Map::Triangle if diagram.spec().adam().is_none() => Map::Winner { certainty: true },
             Map::Score(index) | Map::BestRate(index) | Map::Spread(index) if index >= count => {
                 Map::Winner { certainty: true }
             }

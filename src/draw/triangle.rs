@@ -42,7 +42,7 @@ impl TriangleFrame {
         (width - 5.2 * em) * ASPECT + 2.3 * LINE * em
     }
 
-    /// The position of shares; of some outside of the triangle, the nearest one on its border.
+    /// The position of shares. Negative ones count as 0, so that all positions are in the triangle.
     pub(crate) fn at(&self, shares: Shares) -> Pos2 {
         let within = shares.to_array().map(|share| share.clamp(0.0, 1.0) as f32);
         let total = within.iter().sum::<f32>().max(f32::MIN_POSITIVE);

@@ -15,6 +15,7 @@ use jiff::Timestamp;
 use valleyscope_engine::simulation::{Ensemble, Sample, Simulation, SimulationSpec, Spread};
 use valleyscope_engine::sweep::Precision;
 use valleyscope_experiments::preset::{LandscapePreset, Preset};
+use valleyscope_experiments::view::DiagnosticMetric;
 use valleyscope_runs::{MetricCurve, MetricId, MetricInfo, RunHistory};
 
 pub use npz::{ArchiveError, Element, NpzReader, NpzWriter, write_npy};

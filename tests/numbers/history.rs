@@ -9,8 +9,7 @@ use rand::{RngExt, SeedableRng};
 use valleyscope_engine::quantity::Temperature;
 use valleyscope_engine::shares::Shares;
 use valleyscope_engine::simulation::{
-    Bucket, BucketSpread, History, PlotRequest, RECENT_STEPS, Sample, Setting, Simulation,
-    SimulationSpec, Spread,
+    Bucket, BucketSpread, History, PlotRequest, RECENT_STEPS, Sample, Setting, Simulation, SimulationSpec, Spread,
 };
 
 use crate::specs::{all_rules, sgd, simulation, valley};

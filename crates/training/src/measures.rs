@@ -39,7 +39,7 @@ const BETA1: f64 = 0.9;
 const BETA2: f64 = 0.99;
 /// The weight of the past in averages over measurements.
 const PAST: f64 = 0.9;
-/// The largest number of parameters of which each is measured.
+/// The largest number of parameters in the sample for exponent and effective step.
 const SAMPLED: usize = 16_384;
 const BINS: usize = 16;
 
@@ -49,7 +49,7 @@ pub(crate) struct Measures {
     /// The interval of measurements in steps; 0 for none.
     every: u64,
     names: Vec<String>,
-    /// The lengths of the tensors in the flat one, with the gaps behind them.
+    /// The lengths of the tensors in the flat one, each with the gap behind it.
     lengths: Vec<i64>,
     /// Parts of the tensors for threads, each with the index of its tensor.
     pieces: Vec<(usize, Range<usize>)>,
@@ -60,8 +60,9 @@ pub(crate) struct Measures {
     momentum: Tensor,
     /// v of each tensor, on the device.
     squares: Tensor,
-    /// The number of steps in m and v.
+    /// The number of steps in m and v, and the index of their window.
     steps: u64,
+    window: u64,
     /// A(S), A(G²), A(|m|² − κ S) and A(v) of each tensor.
     averages: Vec<[f64; 4]>,
     /// A(S) and A(G²) of the sampled parameters in a bin.
@@ -126,6 +127,7 @@ impl Measures {
             momentum: Tensor::f_zeros([length], (like.kind(), like.device()))?,
             squares: Tensor::f_zeros([segments.len() as i64], (Kind::Double, like.device()))?,
             steps: 0,
+            window: 0,
             averages: vec![[0.0; 4]; segments.len()],
             bins: [[0.0; 2]; BINS],
             measured: None,
@@ -155,8 +157,11 @@ impl Measures {
     pub(crate) fn add(&mut self, step: u64, gradients: &Tensor) -> Result<(), TrainError> {
         let first = self.every.saturating_sub(WINDOW);
         let Some(at) = (step - 1).checked_rem(self.every).filter(|at| *at >= first) else { return Ok(()) };
-        if at == first && first > 0 {
+        // Its first step may have been left out.
+        let window = (step - 1) / self.every;
+        if first > 0 && self.window != window {
             self.begin_window()?;
+            self.window = window;
         }
         let squares = if gradients.device() == Device::Cpu {
             let mut momentum = self.momentum.shallow_clone();
@@ -199,9 +204,12 @@ impl Measures {
                 self.sums(self.pieces.iter().map(|(_, range)| &flat[range.clone()]), sum_of_squares)
             });
         }
-        let norms =
-            flat.f_split_with_sizes(&self.lengths[..], 0)?.iter().map(Tensor::f_norm).collect::<Result<Vec<_>, _>>();
-        Ok(Tensor::f_stack(&norms?, 0)?.f_to_kind(Kind::Double)?.f_square()?)
+        let norms = flat
+            .f_split_with_sizes(&self.lengths[..], 0)?
+            .iter()
+            .map(|tensor| tensor.f_norm_scalaropt_dtype(2.0, Kind::Double))
+            .collect::<Result<Vec<_>, _>>();
+        Ok(Tensor::f_stack(&norms?, 0)?.f_square()?)
     }
 
     fn sample(&self, flat: &Tensor) -> Result<Vec<f64>, TrainError> {
@@ -238,7 +246,10 @@ impl Measures {
         group.sum(&mut all)?;
         let all = doubles(&all)?;
         let pairs = all[1..].iter().zip(self.all_squares(gradients)?);
-        let spread = pairs.map(|(square, mean)| [(factor * factor * square - mean) / (all[0] - 1.0), mean]);
+        // Rounding makes a variance of 0 slightly negative; NaN stays NaN.
+        let variance = |square: f64, mean: f64| (factor * factor * square - mean) / (all[0] - 1.0);
+        let at_least_0 = |number: f64| if number < 0.0 { 0.0 } else { number };
+        let spread = pairs.map(|(square, mean)| [at_least_0(variance(*square, mean)), mean]);
         Ok(Spread(spread.collect()))
     }
 
@@ -267,17 +278,18 @@ impl Measures {
         rates: Rates<f64>,
     ) -> Result<(), TrainError> {
         let (tensors, sampled) = spread.split_at(self.names.len());
-        if !tensors.iter().flatten().sum::<f64>().is_finite() {
-            return Ok(());
-        }
         let [power1, power2] = [BETA1, BETA2].map(|beta| beta.powi(self.steps as i32));
         let kappa = (1.0 - BETA1) / (1.0 + BETA1) * (1.0 + power1) / (1.0 - power1);
         let momentum = doubles(&self.squares(&self.momentum)?)?.into_iter().map(|m| m / (1.0 - power1).powi(2));
         let squares = doubles(&self.squares)?.into_iter().map(|v| v / (1.0 - power2));
-        for (((averages, &[variance, mean]), m), v) in self.averages.iter_mut().zip(tensors).zip(momentum).zip(squares)
-        {
-            average(averages, &[variance, mean - variance, m - kappa * variance, v]);
+        let now = tensors.iter().zip(momentum).zip(squares);
+        let now = now.map(|((&[variance, mean], m), v)| [variance, mean - variance, m - kappa * variance, v]);
+        let now: Vec<[f64; 4]> = now.collect();
+        if !now.iter().flatten().all(|number| number.is_finite()) {
+            // An infinite gradient would stay in m and v.
+            return self.begin_window();
         }
+        self.averages.iter_mut().zip(&now).for_each(|(averages, now)| average(averages, now));
         if !before.momentum.is_empty() {
             self.add_to_bins(&before.momentum, sampled);
         }
@@ -323,7 +335,7 @@ impl Measures {
     }
 }
 
-/// Computes the measures that tensors have too, from the averages of a tensor or their sums.
+/// Computes noise and shares from the averages of a tensor, or from their sums over tensors.
 fn shares(&[variance, mean, signal, all]: &[f64; 4]) -> MetricValues {
     let mut metrics = MetricValues::default();
     let [signal, noise] = [signal, variance].map(|part| (all > 0.0).then(|| part / all));
@@ -342,8 +354,8 @@ fn set_finite(metrics: &mut MetricValues, values: impl IntoIterator<Item = (Metr
     known.for_each(|(metric, value)| metrics.set(metric, value));
 }
 
-/// Orders keys so far that all before each of some positions are smaller than those from it on. The first key is at the
-/// position `start`.
+/// Partitions keys at the given positions: all keys before a position are smaller than those from it on. The first key
+/// is at the position `start`.
 fn part_at(keys: &mut [(u64, usize)], start: usize, positions: &[usize]) {
     let middle = positions.len() / 2;
     let Some(&position) = positions.get(middle) else { return };

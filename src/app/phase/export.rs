@@ -118,6 +118,9 @@ fn content(
                 compared(together, map, of.unwrap_or_default(), style.metric)
             }
             _ if layout.pairs => Figure::pairs(&[(result, style.metric)]),
+            Map::Triangle if !result.diagram.has_shares() => {
+                return Err("The triangle is not measured yet; wait until it is drawn.".to_owned());
+            }
             Map::Triangle => Figure::triangle(result, style.metric),
             Map::Winner { certainty } => Figure::winners(result, style.metric, certainty),
             map => Figure::map(result, style.metric, map),

@@ -8,7 +8,6 @@ use egui::{
     Button, Checkbox, Color32, ColorImage, ComboBox, Context, Label, Sense, TextFormat, TextStyle, TextureHandle,
     TextureOptions, Ui,
 };
-use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_engine::sweep::{Diagram, Metric, SweepSpec};
 
 use super::PhasePanel;
@@ -380,8 +379,7 @@ fn maps(diagram: &Diagram) -> Vec<Map> {
     let optimizers = &diagram.spec().optimizers;
     let count = optimizers.len();
     let mut maps = vec![Map::Winner { certainty: true }, Map::Winner { certainty: false }];
-    let has_adam = optimizers.iter().any(|optimizer| optimizer.rule.kind() == RuleKind::Adam);
-    maps.extend(has_adam.then_some(Map::Triangle));
+    maps.extend(diagram.spec().adam().map(|_| Map::Triangle));
     maps.extend((0..count).map(Map::Score));
     maps.extend((0..count).map(Map::BestRate));
     for (index, optimizer) in optimizers.iter().enumerate() {

@@ -52,10 +52,6 @@ pub(super) fn show(
     // Widgets below a text do not move while the pointer moves from pixel to pixel.
     let verdict = verdict(cell, metric, &names);
     reserve(ui, &undecided(longest), |ui| ui.add(Label::new(RichText::new(verdict).strong()).wrap()));
-    if let Some(shares) = diagram.shares(pixel) {
-        let meaning = "What the second moment of Adam’s gradients consists of here, at its best learning rate";
-        ui.add(Label::new(RichText::new(format!("Adam: {shares}")).weak()).wrap()).on_hover_text(meaning);
-    }
     ui.add_space(4.0);
     score_table::show(ui, diagram, pixel, cell, metric, colors);
     if let Some([best, longest]) = best_settings(diagram, cell, metric, &names) {
@@ -66,6 +62,10 @@ pub(super) fn show(
     ui.add_space(2.0);
     show_curve(ui, diagram, pixel, cell, metric, colors, over);
     // Below all widgets that should not move.
+    if let Some(shares) = diagram.shares(pixel) {
+        let meaning = "What the second moment of Adam’s gradients consists of here, at its best learning rate by the sweep’s own metric";
+        ui.add(Label::new(RichText::new(format!("Adam: {shares}")).weak()).wrap()).on_hover_text(meaning);
+    }
     for (index, name) in names.iter().enumerate() {
         for edge in BestEdge::all(diagram, pixel, cell, metric, index) {
             ui.add(Label::new(RichText::new(format!("{name}: {}", edge.note)).small().weak()).wrap());

@@ -4,6 +4,7 @@ use egui::accesskit::Role;
 use egui::{Align2, Context, Pos2, Rect, Sense, TextStyle, Ui, UiBuilder, Vec2, WidgetInfo};
 use valleyscope_engine::shares::Shares;
 use valleyscope_engine::simulation::SimulationSpec;
+use valleyscope_engine::sweep::Metric;
 use valleyscope_experiments::view::Triangle;
 
 use super::PhasePanel;
@@ -24,7 +25,12 @@ const WIDE: f32 = 620.0;
 pub(super) struct PendingShares {
     of: Option<[u64; 2]>,
     job: Option<Job<Option<Vec<Shares>>>>,
+    /// The triangle that was drawn last, and what it shows.
+    drawn: Option<(Drawn, Triangle)>,
 }
+
+/// The number and version of a triangle's diagram, whether that has shares, and the metric of the winners.
+type Drawn = ([u64; 2], bool, Metric);
 
 impl PhasePanel {
     /// Computes the shares of the present diagram in the background if the triangle is shown and they are unknown.
@@ -37,12 +43,17 @@ impl PhasePanel {
         }
         let diagram = &self.diagrams.present.diagram;
         let is_wanted = self.style.map == Map::Triangle && !self.diagrams.is_running() && !diagram.has_shares();
-        if !is_wanted || self.shares.of == Some(present) || diagram.known_near([0, 0]).is_none() {
+        if !is_wanted || diagram.known_near([0, 0]).is_none() {
+            // A job of no use would delay the next sweep.
+            (self.shares.of, self.shares.job) = (None, None);
+            return;
+        }
+        if self.shares.of == Some(present) {
             return;
         }
         let (diagram, pool) = (diagram.clone(), self.diagrams.pool());
         let job = Job::start(ctx, move |progress| pool.measure(&diagram, || progress.is_cancelled()));
-        self.shares = PendingShares { of: Some(present), job: Some(job) };
+        (self.shares.of, self.shares.job) = (Some(present), Some(job));
     }
 
     /// Draws the map of winners, and beside it the triangle.
@@ -69,6 +80,7 @@ impl PhasePanel {
     }
 
     fn triangle(&mut self, ui: &mut Ui, pointed: Option<PanelPixel>) -> MapResponse {
+        let marks = self.marks(None, pointed);
         let area = ui.available_rect_before_wrap();
         let response = ui.allocate_rect(area, Sense::click());
         response.widget_info(|| WidgetInfo::labeled(Role::Canvas, true, "Triangle of signal, noise and oscillation"));
@@ -76,21 +88,25 @@ impl PhasePanel {
         let frame = TriangleFrame::within(area.shrink(4.0), canvas.style.em);
         frame.draw(&canvas);
         let diagram = &self.diagrams.present.diagram;
-        let triangle = Triangle::of(diagram, self.style.metric);
+        let present = [self.diagrams.present.number, self.diagrams.version()];
+        let wanted = (present, diagram.has_shares(), self.style.metric);
+        self.shares.drawn.take_if(|(drawn, _)| *drawn != wanted);
+        let (_, triangle) = self.shares.drawn.get_or_insert_with(|| (wanted, Triangle::of(diagram, self.style.metric)));
+        let triangle = &*triangle;
         if triangle.points.is_empty() {
             let text = match (self.shares.job.is_some(), self.diagrams.is_running()) {
                 (true, _) => "Measuring Adam’s gradients…",
                 (false, true) => "Shown when the diagram is computed",
-                (false, false) => "No pixel is known",
+                (false, false) if diagram.has_shares() => "Adam diverges at all pixels",
+                (false, false) => "Nothing is computed yet",
             };
             note(&canvas, frame.area(), text);
             return MapResponse::default();
         }
         let optimizers = shared_optimizers(&[diagram.spec()]).swap_remove(0);
         let colors: Vec<[u8; 3]> = optimizers.iter().map(|optimizer| optimizer.color).collect();
-        frame.draw_pixels(&canvas, &triangle, &colors);
-        let hovered = response.hover_pos().and_then(|pointer| nearest(&frame, &triangle, pointer));
-        let marks = self.marks(None, pointed);
+        frame.draw_pixels(&canvas, triangle, &colors);
+        let hovered = response.hover_pos().and_then(|pointer| nearest(&frame, triangle, pointer));
         for pixel in [marks.chosen, marks.pointed, hovered].into_iter().flatten() {
             if let Some(shares) = diagram.shares(pixel) {
                 frame.draw_ring(&canvas, shares);

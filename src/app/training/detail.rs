@@ -309,7 +309,7 @@ pub(super) struct RunDetail {
     pub fork: Option<[String; 3]>,
     /// The newest measures of its parameter tensors.
     pub tensors: Option<TensorMeasures>,
-    /// The batch size at which signal and noise of its gradients are equal, in words, if that was measured.
+    /// The batch size at which signal and noise of its gradients are equal, as text, if that was measured.
     pub which_batch: Option<String>,
     /// A description of lost events; empty if there are none.
     pub damage: String,

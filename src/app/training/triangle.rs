@@ -253,9 +253,9 @@ fn why_unmeasured(run: &Summary, detail: &RunDetail) -> String {
     };
     match training.course.measure_every {
         0 => "Nothing is measured in this run: its `measure_every` is 0. Set it for the next run.".to_owned(),
-        _ if training.batch_size < 2 => "Noise cannot be measured in batches of one sample: set a larger one.".into(),
+        _ if training.batch_size < 4 => "Noise cannot be measured in so small batches: set a larger batch size.".into(),
         every if run.is_open() && run.step() < every => {
-            format!("Nothing is measured yet; the first measures come after {} steps.", grouped(every))
+            format!("Nothing is measured yet; the first measures are due after {} steps.", grouped(every))
         }
         every => format!("Nothing was measured in this run; measures are due every {} steps.", grouped(every)),
     }

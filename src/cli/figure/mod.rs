@@ -84,7 +84,7 @@ pub(super) struct FigureArgs {
     spent: bool,
     /// Draw the pixels in the triangle of signal, noise and oscillation, the reasons for Adam's small steps; what is
     /// missing of the measurements is computed
-    #[arg(long, value_name = "MAP", conflicts_with_all = ["all", "runs", "letters", "margin", "best", "spent"])]
+    #[arg(long, value_name = "MAP", conflicts_with_all = ["all", "runs", "certainty", "letters", "margin", "best", "spent"])]
     map: Option<FigureMap>,
     /// Draw borders around the winners' regions and a letter in each, for readers who see colours differently
     #[arg(long, conflicts_with = "runs")]

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use valleyscope_engine::identifier::folded;
 use valleyscope_engine::landscape::LandscapeSpec;
-use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_engine::quantity::ParticleCount;
 use valleyscope_engine::setting::LEARNING_RATE;
 use valleyscope_engine::simulation::SimulationSpec;
@@ -483,15 +482,12 @@ impl Source {
         let diagrams = self.diagrams();
         if args.map == Some(FigureMap::Triangle) {
             return match &diagrams[..] {
-                [only] if only.spec().optimizers.iter().any(|it| it.rule.kind() == RuleKind::Adam) => {
-                    Ok(Some(Map::Triangle))
-                }
+                [only] if only.spec().adam().is_some() => Ok(Some(Map::Triangle)),
                 [_] => Err(Failure::BadInput(anyhow!(
                     "--map triangle: expected Adam among the optimizers, as the triangle is of its gradients, found none"
                 ))),
                 _ => Err(Failure::BadInput(anyhow!(
-                    "--map triangle: expected one phase diagram, found {}; draw each in a figure of its own",
-                    diagrams.len()
+                    "--map triangle: expected one phase diagram with one map, found several; draw each in a figure of its own"
                 ))),
             };
         }

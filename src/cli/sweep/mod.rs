@@ -11,13 +11,11 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use folder::{ResultFolder, StoredDiagram};
-use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_engine::quantity::{Budget, OutOfRange, PointCount, Range, Replicates, StepCount};
 use valleyscope_engine::sweep::{
     Adaptive, Cell, Diagram, Precision, Quantity, Sampling, SweepJob, SweepPart, SweepSpec,
 };
 use valleyscope_experiments::preset::{Preset, SweepPreset};
-use valleyscope_experiments::view::Triangle;
 use valleyscope_experiments::view::ticks::short;
 
 use super::{Failure, in_one_line, one_of, say, whole};
@@ -127,8 +125,9 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     folder.finish(&result, &store, overwrite).map_err(|error| with_resume_advice(error.into(), &share, &store))?;
     folder.remove_records(store)?;
     say(format_args!("{}; results are in {shown}", runner.speed(&done)));
-    let texts = [decided_text(&result.diagram), triangle_text(&result.diagram)];
-    texts.into_iter().flatten().for_each(|text| say(format_args!("{text}")));
+    if let Some(text) = decided_text(&result.diagram) {
+        say(format_args!("{text}"));
+    }
     Ok(())
 }
 
@@ -223,22 +222,6 @@ fn decided_text(diagram: &Diagram) -> Option<String> {
         short(100.0 * certainty.get()),
         100.0 * runs as f64 / uniform as f64
     ))
-}
-
-/// Describes how often the nearest pixels in the triangle name a pixel's winner; none for a diagram that is not
-/// measured.
-fn triangle_text(diagram: &Diagram) -> Option<String> {
-    let triangle = Triangle::of(diagram, diagram.spec().metric);
-    let adam = diagram.spec().optimizers.iter().position(|it| it.rule.kind() == RuleKind::Adam)?;
-    let [right, all] = triangle.leave_one_out(|one, other| (one == adam) == (other == adam));
-    let neighbors = Triangle::NEIGHBORS;
-    (all > 0).then(|| {
-        let percent = 100.0 * right as f64 / all as f64;
-        format!(
-            "whether Adam wins is as in most of the {neighbors} nearest pixels of the triangle at {right} of {all} decided \
-             pixels ({percent:.1} %)"
-        )
-    })
 }
 
 #[derive(clap::Args)]

@@ -410,8 +410,7 @@ fn figures_show_the_best_values() {
 #[test]
 fn a_measured_sweep_holds_the_shares_and_draws_the_triangle() {
     let sandbox = Sandbox::new();
-    let said = sandbox.good(&with(&["sweep", "fig2a", "--measured", "--out", "one", "--threads", "1"], &SMALL));
-    says(&said, &["nearest pixels of the triangle", "decided pixels"]);
+    sandbox.good(&with(&["sweep", "fig2a", "--measured", "--out", "one", "--threads", "1"], &SMALL));
     sandbox.good(&with(&["sweep", "fig2a", "--measured", "--out", "two", "--threads", "2"], &SMALL));
     assert_eq!(sandbox.files("one"), sandbox.files("two"));
     let result = SweepResult::open(&sandbox.join("one")).unwrap();
@@ -454,6 +453,6 @@ fn a_triangle_needs_adam_and_one_diagram() {
         &["Adam", "none"],
     );
     let beside = ["figure", "fig2a", "--quick", "--beside", "steps=30", "--map", "triangle", "--out", "a.png"];
-    refused(&beside, &["one phase diagram", "found 2"]);
+    refused(&beside, &["one phase diagram", "found several"]);
     refused(&["figure", "fig1c", "--map", "triangle", "--out", "a.png"], &["--map is for phase diagrams"]);
 }

@@ -564,11 +564,7 @@ impl Step<'_> {
 
 /// Adds the gradients of a step to their running averages; returns the terms of the shares.
 #[inline(always)]
-fn measured<V: Doubles<WIDTH>>(
-    exact: [V; 2],
-    noisy: [V; 2],
-    averages: &mut Pair<GradientAverages<Block>>,
-) -> [V; 3] {
+fn measured<V: Doubles<WIDTH>>(exact: [V; 2], noisy: [V; 2], averages: &mut Pair<GradientAverages<Block>>) -> [V; 3] {
     let mut sums = [V::splat(0.0); 3];
     for axis in 0..2 {
         let noise = noisy[axis] - exact[axis];

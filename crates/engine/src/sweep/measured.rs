@@ -10,7 +10,7 @@ use super::spec::SweepSpec;
 use crate::instructions::{OfSet, VectorSet, WideWork};
 use crate::lanes::{Lanes, Planar, Real};
 use crate::noise::{Action, GradientNoise};
-use crate::optimizer::{Adam, BiasCorrection, Rates, Rule, RuleKind, zero_state};
+use crate::optimizer::{Adam, BiasCorrection, Rates, Rule, zero_state};
 use crate::random::Normals;
 use crate::shares::{AverageBias, GradientAverages, Shares};
 
@@ -20,11 +20,9 @@ use crate::shares::{AverageBias, GradientAverages, Shares};
 /// has the share σ²/(1 + σ²).
 ///
 /// Unknown in a sweep without Adam, and where a run diverges. The runs are computed again by `backend`, with the same
-/// starts and noise; their bits do not depend on the vectors' width.
+/// keys; their bits do not depend on the vectors' width.
 pub fn adam_shares(backend: Backend, spec: &SweepSpec, pixel: [usize; 2], cell: &Cell) -> Shares {
-    let Some(adam) = spec.optimizers.iter().position(|it| it.rule.kind() == RuleKind::Adam) else {
-        return Shares::UNKNOWN;
-    };
+    let Some(adam) = spec.adam() else { return Shares::UNKNOWN };
     let candidate = cell.score(adam, spec.metric).best;
     let point = spec.point(pixel[0], pixel[1]);
     let replicates = cell.replicates_of(adam, candidate);

@@ -193,6 +193,11 @@ impl SweepSpec {
     }
 
     /// Returns the learning rates of each optimizer; none if the learning rate is an axis.
+    /// Returns the index of the first Adam, whose gradients are [measured](super::adam_shares).
+    pub fn adam(&self) -> Option<usize> {
+        self.optimizers.iter().position(|optimizer| optimizer.rule.kind() == RuleKind::Adam)
+    }
+
     pub fn learning_rates(&self) -> Vec<Vec<f64>> {
         self.optimizers
             .iter()

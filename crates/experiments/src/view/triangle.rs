@@ -54,7 +54,7 @@ pub struct Prediction {
 impl Triangle {
     /// The number of nearest pixels that are compared.
     pub const NEIGHBORS: usize = 7;
-    /// The distance from which on the nearest pixel says nothing about a point.
+    /// The distance beyond which a point resembles no pixel.
     pub const FAR: f64 = 0.15;
 
     /// Collects the pixels of a diagram with known shares. Their winners are those by `metric`.
@@ -72,7 +72,20 @@ impl Triangle {
     /// Predicts the winner at a point from the nearest decided pixels; `None` without any. Of optimizers with equal
     /// votes, the one with the nearest pixel is chosen.
     pub fn predict(&self, at: Shares) -> Option<Prediction> {
-        self.predict_without(at, None)
+        let decided = self.points.iter().filter_map(|it| Some((distance(at, it.shares), it.decided()?, it.certainty)));
+        let mut nearest: Vec<(f64, usize, f64)> = decided.collect();
+        nearest.sort_by(|one, other| one.0.total_cmp(&other.0));
+        nearest.truncate(Self::NEIGHBORS);
+        let votes = |of: usize| nearest.iter().filter(move |(_, winner, _)| *winner == of);
+        let mut winner = nearest.first()?.1;
+        for (_, other, _) in &nearest {
+            if votes(*other).count() > votes(winner).count() {
+                winner = *other;
+            }
+        }
+        let count = votes(winner).count();
+        let certainty = votes(winner).map(|(.., certainty)| certainty).sum::<f64>() / count as f64;
+        Some(Prediction { winner, votes: [count, nearest.len()], certainty, distance: nearest[0].0 })
     }
 
     /// Describes shares, and which pixels they resemble.
@@ -90,37 +103,6 @@ impl Triangle {
         };
         format!("{at}: {found}")
     }
-
-    fn predict_without(&self, at: Shares, left_out: Option<usize>) -> Option<Prediction> {
-        let others = self.points.iter().enumerate().filter(|(index, _)| Some(*index) != left_out);
-        let decided = others.filter_map(|(_, point)| Some((distance(at, point.shares), point.decided()?, point)));
-        let mut nearest: Vec<(f64, usize, &TrianglePoint)> = decided.collect();
-        nearest.sort_by(|one, other| one.0.total_cmp(&other.0));
-        nearest.truncate(Self::NEIGHBORS);
-        let votes = |of: usize| nearest.iter().filter(move |(_, winner, _)| *winner == of);
-        let mut winner = nearest.first()?.1;
-        for (_, other, _) in &nearest {
-            if votes(*other).count() > votes(winner).count() {
-                winner = *other;
-            }
-        }
-        let count = votes(winner).count();
-        let certainty = votes(winner).map(|(.., point)| point.certainty).sum::<f64>() / count as f64;
-        Some(Prediction { winner, votes: [count, nearest.len()], certainty, distance: nearest[0].0 })
-    }
-
-    /// Predicts the winner of each decided pixel from the others; returns the number of right predictions and of
-    /// pixels. A prediction is right if `is_same` holds for the predicted and the true winner.
-    pub fn leave_one_out(&self, is_same: impl Fn(usize, usize) -> bool) -> [usize; 2] {
-        let [mut right, mut all] = [0, 0];
-        for (index, point) in self.points.iter().enumerate() {
-            let Some(winner) = point.decided() else { continue };
-            let predicted = self.predict_without(point.shares, Some(index));
-            all += 1;
-            right += usize::from(predicted.is_some_and(|predicted| is_same(predicted.winner, winner)));
-        }
-        [right, all]
-    }
 }
 
 fn distance(one: Shares, other: Shares) -> f64 {
@@ -133,8 +115,6 @@ fn distance(one: Shares, other: Shares) -> f64 {
 pub struct ReferenceTriangle {
     /// The name of the noise.
     pub noise: &'static str,
-    /// The exponent b of the noise: its variance is proportional to |g|²ᵇ.
-    pub exponent: f64,
     pub triangle: Triangle,
 }
 
@@ -142,14 +122,15 @@ impl ReferenceTriangle {
     /// How often the winner of the nearest pixels was that of a training.
     pub const HELD: &str = "not tested yet";
 
-    /// Returns the triangles of all kinds of noise: those of Fig. 2a, computed by
-    /// `valleyscope sweep fig2a --grid 24x25 --adaptive --measured`, and of the same sweep with additive noise.
+    /// Returns the triangles of multiplicative noise, whose exponent b is 1, and of additive noise, whose b is 0: its
+    /// variance is proportional to |g|²ᵇ. `valleyscope sweep NAME --grid 24x25 --adaptive --measured` computes their tables,
+    /// with the presets `fig2a` and `additive-noise`.
     pub fn all() -> &'static [ReferenceTriangle; 2] {
         static ALL: LazyLock<[ReferenceTriangle; 2]> = LazyLock::new(|| {
-            let of = |noise, exponent, table| ReferenceTriangle { noise, exponent, triangle: read(table) };
+            let of = |noise, table| ReferenceTriangle { noise, triangle: read(table) };
             [
-                of("multiplicative", 1.0, include_str!("../../../../assets/triangles/multiplicative.csv")),
-                of("additive", 0.0, include_str!("../../../../assets/triangles/additive.csv")),
+                of("multiplicative", include_str!("../../../../assets/triangles/multiplicative.csv")),
+                of("additive", include_str!("../../../../assets/triangles/additive.csv")),
             ]
         });
         &ALL

@@ -174,7 +174,7 @@ impl Training for MnistRun {
         let indices = &all[self.group.part(all.len())];
         let batch = || self.train.batch(indices, 1, kind);
         let (measures, step, samples) = (&self.measures, self.step + 1, all.len());
-        // Batch normalisation leaves nothing of a half of one image.
+        // Batch normalisation of one image, the half of two or three, gives zeros.
         let (is_measured, is_whole) = (samples > 3 && measures.is_due(step, samples), self.group.size() == 1);
         let mut parts = (is_measured && !is_whole).then(|| measures.parts());
         let before = is_measured.then(|| measures.before(self.mlp.parameters())).transpose()?;

@@ -364,7 +364,7 @@ impl Mlp {
         query_results
     }
 
-    /// Computes the gradients of a batch that is no step's. The running averages stay unchanged.
+    /// Computes the gradients of a batch without updating the running averages.
     pub(super) fn gradients_of(&mut self, batch: Batch) -> Result<&Tensor, TrainError> {
         let statistics = self.statistics.f_detach_copy()?;
         let outcome = self.differentiate(batch);
