@@ -21,6 +21,7 @@ from valleyscope.optimizers import rules
 from valleyscope.results import program as command
 
 torch = pytest.importorskip("torch")
+Probe = pytest.importorskip("valleyscope.torch").Probe
 
 MODEL = Path(__file__).parents[2] / "crates/training/tests/training/pytorch.py"
 # 50 steps of the rule lie between the first loss and the last.
@@ -56,6 +57,7 @@ CASES = [
     ("Soap", {"eps": 1e-4, "interval": 100}),
     ("ScheduleFree", {}),
 ]
+NAMES_OF_MEASURES = ["noise", "noise_scale", "signal", "noise_share", "oscillation", "exponent", "effective_step"]
 NAMES = ["-".join([rule, *map(str, settings.values())]) for rule, settings in CASES]
 
 
@@ -63,39 +65,43 @@ def test_every_rule_has_a_case():
     assert {rule for rule, _ in CASES} == set(rules)
 
 
-@pytest.fixture(scope="module")
-def digits(tmp_path_factory):
+def drawn(folder, count):
     """Images of noise with labels, and a folder with them in the format of MNIST."""
-    folder = tmp_path_factory.mktemp("digits")
     draw = np.random.default_rng(0)
-    images = draw.integers(256, size=(IMAGES, 28, 28), dtype=np.uint8)
-    labels = draw.integers(10, size=IMAGES, dtype=np.uint8)
+    images = draw.integers(256, size=(count, 28, 28), dtype=np.uint8)
+    labels = draw.integers(10, size=count, dtype=np.uint8)
     for part in ["train", "t10k"]:
         (folder / f"{part}-images-idx3-ubyte").write_bytes(struct.pack(">4I", 0x803, *images.shape) + images.tobytes())
-        (folder / f"{part}-labels-idx1-ubyte").write_bytes(struct.pack(">2I", 0x801, IMAGES) + labels.tobytes())
-    images = torch.from_numpy(images).double().view(IMAGES, -1) / 255
+        (folder / f"{part}-labels-idx1-ubyte").write_bytes(struct.pack(">2I", 0x801, count) + labels.tobytes())
+    images = torch.from_numpy(images).double().view(count, -1) / 255
     return folder, images, torch.from_numpy(labels).long()
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory):
+    return drawn(tmp_path_factory.mktemp("digits"), IMAGES)
 
 
 @pytest.fixture(scope="module")
 def train(digits, tmp_path_factory):
     """Trains with the worker; returns the run's folder."""
 
-    def run(rule, settings, steps):
+    def run(rule, settings, steps, data=digits, **others):
         home = tmp_path_factory.mktemp(rule)
         optimizer = f"{rule}({', '.join(f'{name}: {value}' for name, value in settings.items())})"
         fields = {
             "optimizer": optimizer,
             "learning_rate": 0.001,
-            "batch_size": IMAGES,
+            "batch_size": len(data[2]),
             "steps": steps,
             "log_every": 1,
             "eval_every": 1000,
             "checkpoint_every": ESTIMATE,
             # JSON escapes as RON does.
-            "data": f"Folder({json.dumps(str(digits[0]))})",
+            "data": f"Folder({json.dumps(str(data[0]))})",
             "device": "Cpu",
             "precision": "Float64",
+            **others,
         }
         fields = ", ".join(f"{name}: {value}" for name, value in fields.items())
         (home / "preset.ron").write_text(f'Mnist(version: 1, title: "{rule}", runs: [({fields})])', encoding="utf-8")
@@ -235,3 +241,50 @@ def test_printed_class_follows_the_worker(rule, settings, program, train, beginn
         if rule == "Soap" and t == 1:
             set_eigenvectors(optimizer, net, beginning)
     assert t == STEPS
+
+
+class Layers(torch.nn.Module):
+    """The classifier with its parameters by the worker's names, in its order."""
+
+    def __init__(self, net):
+        super().__init__()
+        pairs = zip(net.norms, net.linears)
+        self.layers = torch.nn.ModuleList(torch.nn.ModuleDict({"norm": n, "linear": li}) for n, li in pairs)
+
+
+@pytest.mark.parametrize("every", [20, 50])
+def test_probe_agrees_with_the_worker(every, train, tmp_path_factory, reference):
+    # Four images are divided into halves in three ways, of which the worker's order of images chooses one.
+    data = drawn(tmp_path_factory.mktemp("four"), 4)
+    settings = {"beta2": 0.99}
+    beginning = tensors_of(train("Soap", {}, 1, data), 1)
+    run = train("Adam", settings, every, data, measure_every=every)
+    events = [json.loads(line) for line in (run / "events.jsonl").read_text(encoding="utf-8").splitlines()]
+    [theirs] = [event for event in events if event["event"] == "measure"]
+    off = []
+    for order in [[0, 1, 2, 3], [0, 2, 1, 3], [0, 3, 1, 2]]:
+        images, labels = data[1][order], data[2][order]
+        net = reference.Net().double()
+        with torch.no_grad():
+            for param, values in parts(net, beginning["parameters"]).items():
+                param.copy_(values)
+        optimizer = torch.optim.AdamW(groups("Adam", net), lr=0.001, betas=(0.9, 0.99), weight_decay=0.01)
+        probe = Probe(None, Layers(net), optimizer, every)
+
+        def loss_of(x, y):
+            return torch.nn.functional.cross_entropy(net(x), y)
+
+        for _ in range(every):
+            optimizer.zero_grad()
+            loss_of(images, labels).backward()
+            probe.halves(loss_of, images, labels)
+            optimizer.step()
+        ours = probe.last
+        names = [name for name in ours if name != "tensors"]
+        assert set(names) == {name for name in NAMES_OF_MEASURES if name in theirs}
+        differences = [abs(ours[name] - theirs[name]) / max(abs(theirs[name]), 1e-3) for name in names]
+        assert list(ours["tensors"]) == list(theirs["tensors"])
+        for name, measures in ours["tensors"].items():
+            differences += [abs(measures[of] - theirs["tensors"][name][of]) for of in ("signal", "noise_share")]
+        off.append(max(differences))
+    assert min(off) < 1e-6 < 1e-3 < max(off), off
