@@ -61,7 +61,8 @@ def train(run, config, worker):
     if not is_finished(run):
         begun = (run / "events.jsonl").exists()
         (run / "config.ron").write_text(config)
-        subprocess.run([worker, "run", run, *(["--resume"] if begun else [])], check=True)
+        command = [worker, "run", run, *(["--resume"] if begun else [])]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return events(run)
 
 

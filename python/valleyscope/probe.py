@@ -119,7 +119,7 @@ class Probe:
             s_each = self._sample(first) ** 2 / 4
             mean = [b.add_(a, alpha=0.5) for a, b in zip(first, second, strict=True)]
             g2, g2_each = self._norms(mean) ** 2 - s, self._sample(mean) ** 2 - s_each
-            self._halves = (s, g2, s_each, g2_each), np.linalg.norm(self._norms(self._gradients())), size
+            self._halves = (s, g2, s_each, g2_each), size
 
     @contextlib.contextmanager
     def _undisturbed(self) -> Iterator[None]:
@@ -219,9 +219,12 @@ class Probe:
     def _moments(self, gradients: list[Tensor], norms: np.ndarray) -> tuple[np.ndarray, ...] | None:
         """Compute S and G² of tensors and of coordinates, for parts whose mean is the gradient of the optimizer."""
         if self._halves is not None:
-            moments, norm, _ = self._halves
-            scale = np.linalg.norm(norms) / norm if norm > 0 else 1.0
-            return tuple(each * scale**2 for each in moments)
+            s, g2, s_each, g2_each = self._halves[0]
+            # Their mean is not the step's gradient where that is clipped, or a batch normalised by its own moments.
+            mean, own = s + g2, norms**2
+            factor = np.divide(own, mean, out=np.ones_like(own), where=mean > 0)
+            of_all = own.sum() / mean.sum() if mean.sum() > 0 else 1.0
+            return factor * s, factor * g2, of_all * s_each, of_all * g2_each
         count = max(self._counts)
         empty = [torch.zeros(1 + 2 * size, dtype=self._sums, device=self._device) for size in self._sampled]
         sums = [each if part is None else part.to(self._device) for part, each in zip(self._parts, empty, strict=True)]
@@ -269,7 +272,7 @@ class Probe:
     def _after(self, optimizer: torch.optim.Optimizer, args: tuple, kwargs: dict) -> None:
         self.steps += 1
         if self._theta is not None:
-            size = self._halves[2] if self._halves is not None else self.batch_size
+            size = self._halves[1] if self._halves is not None else self.batch_size
             rates, decays = self._rates
             with np.errstate(divide="ignore", invalid="ignore"):
                 moved = self._sample(self._params) - self._theta + rates * decays * self._theta

@@ -48,15 +48,20 @@ class Expected:
         self.m = [0.9 * m + 0.1 * g for m, g in zip(self.m, gradient)]
         self.v = 0.99 * self.v + 0.01 * np.array([np.sum(g**2) for g in gradient])
         self.n += 1
-        return self.measure(parts, m_before, before, after, batch, rates, decays) if self.t % self.every == 0 else None
+        of_step = parts, gradient, m_before, before, after, batch, rates, decays
+        return self.measure(*of_step) if self.t % self.every == 0 else None
 
-    def measure(self, parts, m_before, before, after, batch, rates, decays):
+    def measure(self, parts, gradient, m_before, before, after, batch, rates, decays):
         k = len(parts)
         means = [sum(of) / k for of in zip(*parts)]
         spread = [sum((g - mean) ** 2 for g in of) / (k * (k - 1)) for of, mean in zip(zip(*parts), means)]
         kappa = 0.1 / 1.9 * (1 + 0.9**self.n) / (1 - 0.9**self.n)
+        # The step's gradient over the mean of the parts, of each tensor and of all, squared.
+        sums = np.array([[(of**2).sum() for of in each] for each in (gradient, means)])
+        whole_factor, factors = sums[0].sum() / sums[1].sum(), sums[0] / np.where(sums[1] > 0, sums[1], np.inf)
         rows = []
-        for m, v, mean, s in zip(self.m, self.v, means, spread):
+        for m, v, mean, s, factor in zip(self.m, self.v, means, spread, np.sqrt(factors)):
+            mean, s = factor * mean, factor**2 * s
             m_hat, v_hat = m / (1 - 0.9**self.n), v / (1 - 0.99**self.n)
             rows.append([s.sum(), (mean**2).sum() - s.sum(), (m_hat**2).sum() - kappa * s.sum(), v_hat])
         rows = np.array([*rows, np.sum(rows, axis=0)])
@@ -67,8 +72,8 @@ class Expected:
         size = flat(means).size
         chosen = np.arange(0, size, math.ceil(size / 16384))
         if m_before is not None:
-            s = flat(spread)[chosen]
-            g2 = flat(means)[chosen] ** 2 - s
+            s = whole_factor * flat(spread)[chosen]
+            g2 = whole_factor * flat(means)[chosen] ** 2 - s
             order = sorted(range(len(chosen)), key=lambda i: (abs(m_before[chosen[i]]), i))
             cuts = [j * len(chosen) // 16 for j in range(17)]
             new = np.array([[s[order[a:b]].sum(), g2[order[a:b]].sum()] for a, b in zip(cuts, cuts[1:])])

@@ -8,7 +8,8 @@
 //! G² = |ḡ|² − S                       the squared mean gradient
 //! ```
 //!
-//! Over n steps up to the measured one, [`WINDOW`] if they are measured less often, m and v are the averages of the
+//! S and G² are multiplied by |g|²/|ḡ|², as the step's gradient g is another than ḡ where it is clipped, and where halves
+//! of a batch are normalised by their own moments. Over n steps up to the measured one, [`WINDOW`] if they are measured less often, m and v are the averages of the
 //! step's gradient g and of |g|² with β₁ = 0.9 and β₂ = 0.99, with bias correction, and
 //! κ = (1 − β₁)/(1 + β₁) · (1 + β₁ⁿ)/(1 − β₁ⁿ). With averages A over measurements
 //!
@@ -58,8 +59,9 @@ pub(crate) struct Measures {
     decays: Vec<bool>,
     /// m
     momentum: Tensor,
-    /// v of each tensor, on the device.
+    /// v of each tensor, and |g|² of the last step, on the device.
     squares: Tensor,
+    newest: Tensor,
     /// The number of steps in m and v, and the index of their window.
     steps: u64,
     window: u64,
@@ -83,13 +85,6 @@ pub(crate) struct Spread(Vec<[f64; 2]>);
 pub(crate) struct Before {
     parameters: Vec<f64>,
     momentum: Vec<f64>,
-}
-
-impl Spread {
-    /// Converts the spread to that of gradients times a factor.
-    pub(crate) fn scale(&mut self, factor: f64) {
-        self.0.iter_mut().flatten().for_each(|square| *square *= factor * factor);
-    }
 }
 
 fn doubles(tensor: &Tensor) -> Result<Vec<f64>, TrainError> {
@@ -126,6 +121,7 @@ impl Measures {
             decays,
             momentum: Tensor::f_zeros([length], (like.kind(), like.device()))?,
             squares: Tensor::f_zeros([segments.len() as i64], (Kind::Double, like.device()))?,
+            newest: Tensor::f_zeros([segments.len() as i64], (Kind::Double, like.device()))?,
             steps: 0,
             window: 0,
             averages: vec![[0.0; 4]; segments.len()],
@@ -156,7 +152,9 @@ impl Measures {
     /// outside of the window.
     pub(crate) fn add(&mut self, step: u64, gradients: &Tensor) -> Result<(), TrainError> {
         let first = self.every.saturating_sub(WINDOW);
-        let Some(at) = (step - 1).checked_rem(self.every).filter(|at| *at >= first) else { return Ok(()) };
+        if (step - 1).checked_rem(self.every).is_none_or(|at| at < first) {
+            return Ok(());
+        }
         // Its first step may have been left out.
         let window = (step - 1) / self.every;
         if first > 0 && self.window != window {
@@ -179,6 +177,7 @@ impl Measures {
             self.squares(gradients)?
         };
         let _ = self.squares.f_mul_scalar_(BETA2)?.f_add_(&squares.f_mul_scalar(1.0 - BETA2)?)?;
+        self.newest = squares;
         self.steps += 1;
         Ok(())
     }
@@ -282,8 +281,16 @@ impl Measures {
         let kappa = (1.0 - BETA1) / (1.0 + BETA1) * (1.0 + power1) / (1.0 - power1);
         let momentum = doubles(&self.squares(&self.momentum)?)?.into_iter().map(|m| m / (1.0 - power1).powi(2));
         let squares = doubles(&self.squares)?.into_iter().map(|v| v / (1.0 - power2));
-        let now = tensors.iter().zip(momentum).zip(squares);
-        let now = now.map(|((&[variance, mean], m), v)| [variance, mean - variance, m - kappa * variance, v]);
+        // The mean gradient of halves is not the step's where a batch is normalised by its own moments, or clipped.
+        let own = doubles(&self.newest)?;
+        let factor = |own: f64, mean: f64| if mean > 0.0 { own / mean } else { 1.0 };
+        let of_all = factor(own.iter().sum(), tensors.iter().map(|[_, mean]| mean).sum());
+        let scaled = tensors.iter().zip(own).map(|(&[variance, mean], own)| {
+            let factor = factor(own, mean);
+            [factor * variance, factor * mean]
+        });
+        let now = scaled.zip(momentum).zip(squares);
+        let now = now.map(|(([variance, mean], m), v)| [variance, mean - variance, m - kappa * variance, v]);
         let now: Vec<[f64; 4]> = now.collect();
         if !now.iter().flatten().all(|number| number.is_finite()) {
             // An infinite gradient would stay in m and v.
@@ -291,7 +298,8 @@ impl Measures {
         }
         self.averages.iter_mut().zip(&now).for_each(|(averages, now)| average(averages, now));
         if !before.momentum.is_empty() {
-            self.add_to_bins(&before.momentum, sampled);
+            let scaled: Vec<[f64; 2]> = sampled.iter().map(|pair| pair.map(|square| of_all * square)).collect();
+            self.add_to_bins(&before.momentum, &scaled);
         }
         let total: [f64; 4] = array::from_fn(|of| self.averages.iter().map(|averages| averages[of]).sum());
         let mut metrics = shares(&total);

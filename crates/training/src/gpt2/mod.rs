@@ -283,14 +283,11 @@ impl Training for Gpt2Run {
         let is_scaled = self.spec.precision == Gpt2Precision::Float16;
         // A step with gradients that are not finite must not be taken, so this blocks on the device.
         let mut finite = !is_scaled || norm.f_double_value(&[])?.is_finite();
-        if is_measured && finite {
+        if let Some(parts) = parts.filter(|_| finite) {
+            // The contributions are neither unscaled nor clipped, as the gradients are.
             let norm = norm.f_double_value(&[])?;
             let factor = most.map_or(1.0, |most| (most / (norm + 1e-6)).min(1.0)) / self.scale.factor;
-            if let Some(parts) = &parts {
-                spread = Some(self.measures.spread(parts, &self.group, self.model.gradients(), factor)?);
-            } else if let Some(halves) = &mut spread {
-                halves.scale(factor);
-            }
+            spread = Some(self.measures.spread(&parts, &self.group, self.model.gradients(), factor)?);
         }
         // Computed before anything changes, as this can be interrupted.
         let query_results = if finite { self.query_results(check)? } else { QueryResults::default() };

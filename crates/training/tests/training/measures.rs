@@ -113,8 +113,9 @@ impl Plain {
         let (b1, b2) = (0.9_f64.powi(self.n), 0.99_f64.powi(self.n));
         let kappa = 0.1 / 1.9 * (1.0 + b1) / (1.0 - b1);
         for (((range, ..), v), averages) in self.tensors.iter().zip(&self.v).zip(&mut self.averages) {
-            let s: f64 = variances[range.clone()].iter().sum();
-            let g2 = squares(&means[range.clone()]) - s;
+            let factor = squares(&step.gradient[range.clone()]) / squares(&means[range.clone()]);
+            let s = factor * variances[range.clone()].iter().sum::<f64>();
+            let g2 = factor * squares(&means[range.clone()]) - s;
             let m = squares(&self.m[range.clone()]) / (1.0 - b1).powi(2);
             for (average, now) in averages.iter_mut().zip([s, g2, m - kappa * s, v / (1.0 - b2)]) {
                 *average = 0.9 * *average + 0.1 * now;
@@ -122,12 +123,13 @@ impl Plain {
         }
         let sampled: Vec<usize> = (0..length).step_by(length.div_ceil(16384)).collect();
         if let Some(before) = before {
+            let factor = squares(&step.gradient) / squares(&means);
             let mut order = sampled.clone();
             order.sort_by(|a, b| before[*a].abs().total_cmp(&before[*b].abs()));
             for (bin, average) in self.bins.iter_mut().enumerate() {
                 let of_bin = &order[bin * order.len() / 16..(bin + 1) * order.len() / 16];
-                let s: f64 = of_bin.iter().map(|i| variances[*i]).sum();
-                let g2: f64 = of_bin.iter().map(|i| means[*i].powi(2) - variances[*i]).sum();
+                let s = factor * of_bin.iter().map(|i| variances[*i]).sum::<f64>();
+                let g2 = factor * of_bin.iter().map(|i| means[*i].powi(2) - variances[*i]).sum::<f64>();
                 *average = [0.9 * average[0] + 0.1 * s, 0.9 * average[1] + 0.1 * g2];
             }
         }
