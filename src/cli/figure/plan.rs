@@ -480,14 +480,14 @@ impl Source {
             return Ok(Some(Map::Runs));
         }
         let diagrams = self.diagrams();
-        if args.map == Some(FigureMap::Triangle) {
+        if args.map == Some(FigureMap::Triangle) && !diagrams.is_empty() {
             return match &diagrams[..] {
                 [only] if only.spec().adam().is_some() => Ok(Some(Map::Triangle)),
                 [_] => Err(Failure::BadInput(anyhow!(
                     "--map triangle: expected Adam among the optimizers, as the triangle is of its gradients, found none"
                 ))),
                 _ => Err(Failure::BadInput(anyhow!(
-                    "--map triangle: expected one phase diagram with one map, found several; draw each in a figure of its own"
+                    "--map triangle: expected one phase diagram, found several; draw each in a figure of its own"
                 ))),
             };
         }

@@ -291,5 +291,5 @@ fn a_mark_says_who_is_ahead_there() {
             }
         }
     }
-    assert_eq!(found, 6);
+    assert_eq!(found, 7);
 }
