@@ -81,9 +81,9 @@ fn the_tab_of_a_run_without_measures_explains_why() {
     };
     let (mut app, _open) = open_tab(|runs| {
         let own = RunFolder::create(runs, "own", "").expect("a run can be made");
+        ended(&own, "Own");
         std::fs::remove_file(own.config()).expect("it was written");
         std::fs::write(own.other_config(), "{}").expect("it can be written");
-        ended(&own, "Own");
         let gpt2 = built_ins().iter().find(|built_in| built_in.name == "gpt2-shakespeare").expect("it is built in");
         let single = gpt2.preset.with("batch_size", "1").expect("it can be set").to_ron();
         ended(&RunFolder::create(runs, "gpt2", &single).expect("a run can be made"), "Single");
@@ -95,9 +95,9 @@ fn the_tab_of_a_run_without_measures_explains_why() {
     for (title, why) in [
         ("Own", "`vs.torch.Probe`"),
         ("None", "its `measure_every` is 0"),
-        ("Single", "batches of one sample"),
+        ("Single", "so small batches"),
         ("Ended", "due every 100 steps"),
-        ("Young", "the first measures come after 100 steps"),
+        ("Young", "the first measures are due after 100 steps"),
     ] {
         choose(&mut app, title);
         app.until(title, |app| app.harness.query_by_role_and_label(Role::Button, "Triangle").is_some());
