@@ -251,11 +251,11 @@ class Probe:
 
     def _average(self, before: np.ndarray | None, s: np.ndarray, g2: np.ndarray, s_each: np.ndarray,
                  g2_each: np.ndarray) -> bool:
-        """Add a measurement to the averages: S, G², M − κS and V of each tensor and of all, and S and G² in bins."""
+        """Add a measurement to the averages: S, G², |m|² and V of each tensor and of all, and S and G² in bins."""
         power = _BETA1**self._n
-        kappa = (1 - _BETA1) / (1 + _BETA1) * (1 + power) / (1 - power)
+        self._kappa = (1 - _BETA1) / (1 + _BETA1) * (1 + power) / (1 - power)
         m2 = (self._norms(self._m) / (1 - power)) ** 2
-        of_tensors = np.stack([s, g2, m2 - kappa * s, _numbers(self._v) / (1 - _BETA2**self._n)])
+        of_tensors = np.stack([s, g2, m2, _numbers(self._v) / (1 - _BETA2**self._n)])
         if not np.isfinite(of_tensors).all():
             self._warn("found gradients that are not finite")
             return False
@@ -286,7 +286,7 @@ class Probe:
         self._await_step()
 
     def _measures(self, size: int | None) -> dict[str, Any]:
-        *tensors, whole = map(_ratios, self._averages.T)
+        *tensors, whole = (_ratios(of, self._kappa) for of in self._averages.T)
         if size is not None and "noise" in whole:
             whole["noise_scale"] = size * whole["noise"] ** 2
         s, g2 = self._bins
@@ -383,11 +383,14 @@ def _numbers(tensor: Tensor) -> np.ndarray:
     return tensor.cpu().double().numpy()
 
 
-def _ratios(averages: np.ndarray) -> dict[str, float]:
-    s, g2, signal, v = map(float, averages)
+def _ratios(averages: np.ndarray, kappa: float) -> dict[str, float]:
+    s, g2, m2, v = map(float, averages)
     found = {"noise": math.sqrt(s / g2)} if g2 > 0 else {}
-    if v > 0:
-        found |= {"signal": signal / v, "noise_share": s / v, "oscillation": 1 - signal / v - s / v}
+    if s + g2 > 0 and v > 0:
+        # S and S + G² are of the same steps, so that rare large gradients count in both.
+        noise = s / (s + g2)
+        signal = m2 / v - kappa * noise
+        found |= {"signal": signal, "noise_share": noise, "oscillation": 1 - signal - noise}
     return {name: value for name, value in found.items() if math.isfinite(value)}
 
 

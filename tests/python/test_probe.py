@@ -63,10 +63,10 @@ class Expected:
         for m, v, mean, s, factor in zip(self.m, self.v, means, spread, np.sqrt(factors)):
             mean, s = factor * mean, factor**2 * s
             m_hat, v_hat = m / (1 - 0.9**self.n), v / (1 - 0.99**self.n)
-            rows.append([s.sum(), (mean**2).sum() - s.sum(), (m_hat**2).sum() - kappa * s.sum(), v_hat])
+            rows.append([s.sum(), (mean**2).sum() - s.sum(), (m_hat**2).sum(), v_hat])
         rows = np.array([*rows, np.sum(rows, axis=0)])
         self.tables = 0.1 * rows if self.tables is None else 0.9 * self.tables + 0.1 * rows
-        *tensors, whole = [shares(*row) for row in self.tables]
+        *tensors, whole = [shares(*row, kappa) for row in self.tables]
         if "noise" in whole:
             whole["noise_scale"] = batch * whole["noise"] ** 2
         size = flat(means).size
@@ -92,10 +92,12 @@ def flat(arrays):
     return np.concatenate([np.ravel(array) for array in arrays])
 
 
-def shares(s, g2, signal, v):
+def shares(s, g2, m2, v, kappa):
     found = {"noise": np.sqrt(s / g2)} if g2 > 0 else {}
     if v > 0:
-        found |= {"signal": signal / v, "noise_share": s / v, "oscillation": 1 - (signal + s) / v}
+        noise = s / (s + g2)
+        signal = m2 / v - kappa * noise
+        found |= {"signal": signal, "noise_share": noise, "oscillation": 1 - signal - noise}
     return found
 
 

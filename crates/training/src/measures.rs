@@ -15,10 +15,11 @@
 //!
 //! ```text
 //! noise = √(A(S)/A(G²)),  noise_scale = B A(S)/A(G²)
-//! signal = A(|m|² − κ S)/A(v),  noise_share = A(S)/A(v),  oscillation = 1 − signal − noise_share
+//! noise_share = A(S)/A(|ḡ|²),  signal = A(|m|²)/A(v) − κ noise_share,  oscillation = 1 − signal − noise_share
 //! ```
 //!
-//! All averages begin anew when a training is resumed.
+//! S and |ḡ|² are of the same steps, so that rare large gradients count in both. All averages begin anew when a training
+//! is resumed.
 
 use std::mem::take;
 use std::ops::Range;
@@ -65,7 +66,7 @@ pub(crate) struct Measures {
     /// The number of steps in m and v, and the index of their window.
     steps: u64,
     window: u64,
-    /// A(S), A(G²), A(|m|² − κ S) and A(v) of each tensor.
+    /// A(S), A(G²), A(|m|²) and A(v) of each tensor.
     averages: Vec<[f64; 4]>,
     /// A(S) and A(G²) of the sampled parameters in a bin.
     bins: [[f64; 2]; BINS],
@@ -290,7 +291,7 @@ impl Measures {
             [factor * variance, factor * mean]
         });
         let now = scaled.zip(momentum).zip(squares);
-        let now = now.map(|(([variance, mean], m), v)| [variance, mean - variance, m - kappa * variance, v]);
+        let now = now.map(|(([variance, mean], m), v)| [variance, mean - variance, m, v]);
         let now: Vec<[f64; 4]> = now.collect();
         if !now.iter().flatten().all(|number| number.is_finite()) {
             // An infinite gradient would stay in m and v.
@@ -302,7 +303,7 @@ impl Measures {
             self.add_to_bins(&before.momentum, &scaled);
         }
         let total: [f64; 4] = array::from_fn(|of| self.averages.iter().map(|averages| averages[of]).sum());
-        let mut metrics = shares(&total);
+        let mut metrics = shares(&total, kappa);
         let scale = metrics.get(Measure::NOISE).map(|noise| samples as f64 * noise * noise);
         let after = self.sample(parameters)?;
         let steps = before.parameters.iter().zip(after).zip(&self.decays).map(|((before, after), &decays)| {
@@ -312,7 +313,12 @@ impl Measures {
         let step = steps.sum::<f64>() / (rates.learning_rate * self.decays.len() as f64);
         let others = [(Measure::NOISE_SCALE, scale), (Measure::EXPONENT, self.exponent())];
         set_finite(&mut metrics, others.into_iter().chain([(Measure::EFFECTIVE_STEP, Some(step))]));
-        let tensors = self.names.iter().cloned().zip(self.averages.iter().map(shares)).take(Measure::MOST_TENSORS);
+        let tensors = self
+            .names
+            .iter()
+            .cloned()
+            .zip(self.averages.iter().map(|averages| shares(averages, kappa)))
+            .take(Measure::MOST_TENSORS);
         self.measured = Some(Measure { metrics, tensors: tensors.collect() });
         Ok(())
     }
@@ -344,9 +350,10 @@ impl Measures {
 }
 
 /// Computes noise and shares from the averages of a tensor, or from their sums over tensors.
-fn shares(&[variance, mean, signal, all]: &[f64; 4]) -> MetricValues {
+fn shares(&[variance, mean, m, v]: &[f64; 4], kappa: f64) -> MetricValues {
     let mut metrics = MetricValues::default();
-    let [signal, noise] = [signal, variance].map(|part| (all > 0.0).then(|| part / all));
+    let noise = (variance + mean > 0.0).then(|| variance / (variance + mean));
+    let signal = noise.filter(|_| v > 0.0).map(|noise| m / v - kappa * noise);
     let values = [
         (Measure::NOISE, (mean > 0.0).then(|| (variance / mean).sqrt())),
         (Measure::SIGNAL, signal),

@@ -117,7 +117,7 @@ impl Plain {
             let s = factor * variances[range.clone()].iter().sum::<f64>();
             let g2 = factor * squares(&means[range.clone()]) - s;
             let m = squares(&self.m[range.clone()]) / (1.0 - b1).powi(2);
-            for (average, now) in averages.iter_mut().zip([s, g2, m - kappa * s, v / (1.0 - b2)]) {
+            for (average, now) in averages.iter_mut().zip([s, g2, m, v / (1.0 - b2)]) {
                 *average = 0.9 * *average + 0.1 * now;
             }
         }
@@ -139,7 +139,7 @@ impl Plain {
             (step.theta[1][*i] - step.theta[0][*i] + step.eta * omega * step.theta[0][*i]).abs() / step.eta
         };
         let all = self.averages.iter().fold([0.0; 4], |sum, tensor| std::array::from_fn(|of| sum[of] + tensor[of]));
-        let mut metrics = shares(all);
+        let mut metrics = shares(all, kappa);
         if all[1] > 0.0 {
             metrics.set(Measure::NOISE_SCALE, step.samples * all[0] / all[1]);
         }
@@ -148,7 +148,7 @@ impl Plain {
         let tensors = self.tensors.iter().zip(&self.averages);
         Measure {
             metrics,
-            tensors: tensors.map(|((_, name, _), averages)| (name.clone(), shares(*averages))).collect(),
+            tensors: tensors.map(|((_, name, _), averages)| (name.clone(), shares(*averages, kappa))).collect(),
         }
     }
 
@@ -162,13 +162,14 @@ impl Plain {
     }
 }
 
-fn shares([s, g2, signal, v]: [f64; 4]) -> MetricValues {
+fn shares([s, g2, m2, v]: [f64; 4], kappa: f64) -> MetricValues {
     let mut metrics = MetricValues::default();
     if g2 > 0.0 {
         metrics.set(Measure::NOISE, (s / g2).sqrt());
     }
     if v > 0.0 {
-        let [signal, noise] = [signal / v, s / v];
+        let noise = s / (s + g2);
+        let signal = m2 / v - kappa * noise;
         metrics.set(Measure::SIGNAL, signal);
         metrics.set(Measure::NOISE_SHARE, noise);
         metrics.set(Measure::OSCILLATION, 1.0 - signal - noise);
