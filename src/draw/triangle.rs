@@ -1,6 +1,6 @@
 //! The triangle of signal, noise and oscillation.
 
-use egui::{Align, Color32, Pos2, Rect, Shape, Stroke, pos2};
+use egui::{Align, Pos2, Rect, Shape, Stroke, pos2};
 use valleyscope_engine::shares::Shares;
 #[cfg(feature = "app")]
 use valleyscope_experiments::view::{Background, Pen};
@@ -104,9 +104,10 @@ impl TriangleFrame {
     }
 
     /// Draws a ring around shares.
+    #[cfg(feature = "app")]
     pub(crate) fn draw_ring(&self, canvas: &Canvas, shares: Shares) {
         let (at, em) = (self.at(shares), canvas.style.em);
-        for (radius, color) in [(0.62, Color32::BLACK), (0.5, Color32::WHITE)] {
+        for (radius, color) in [(0.62, egui::Color32::BLACK), (0.5, egui::Color32::WHITE)] {
             canvas.painter.circle_stroke(at, radius * em, Stroke::new(0.12 * em, color));
         }
     }
