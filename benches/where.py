@@ -162,17 +162,19 @@ def svg(name, points):
 
     exponents = [exponent for _, _, _, exponent in points if exponent is not None]
     _, pixels = triangle(statistics.fmean(exponents) if exponents else None)
-    parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="-30 -8 360 290" font-family="sans-serif" font-size="9">',
-             '<rect x="-30" y="-8" width="360" height="290" fill="white"/>',
+    parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="-30 -8 480 290" font-family="sans-serif" font-size="9">',
+             '<rect x="-30" y="-8" width="480" height="290" fill="white"/>',
              '<path d="M150 12 L290 255 L10 255 Z" fill="none" stroke="black" stroke-width="0.7"/>']
     for shares, winner, certainty in pixels:
         x, y = at(shares)
         strength = 0.1 + 0.4 * max(0.0, 2 * certainty - 1)
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="1.6" fill="{COLORS[winner]}" fill-opacity="{strength:.2f}"/>')
-    for label, shares, winner, _ in points:
+    for index, (label, shares, winner, _) in enumerate(points):
         x, y = at(shares)
-        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{COLORS[winner]}" stroke="black" stroke-width="0.8"/>'
-                     f'<text x="{x + 6:.1f}" y="{y + 3:.1f}">{label}</text>')
+        row = 250 - 13 * (len(points) - index)
+        parts.append(f'<path d="M{x:.1f} {y:.1f} L330 {row - 3}" stroke="#888" stroke-width="0.4"/>'
+                     f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{COLORS[winner]}" stroke="black" stroke-width="0.8"/>'
+                     f'<text x="333" y="{row}">batches of {label}: {winner}</text>')
     for text, x, y in [("signal", 150, 6), ("noise", 298, 268), ("oscillation", 6, 268)]:
         parts.append(f'<text x="{x}" y="{y}" text-anchor="middle">{text}</text>')
     return "\n".join([*parts, "</svg>", ""])
