@@ -121,8 +121,8 @@ impl TriangleFrame {
         line.dedup_by(|at, before| at.distance(*before) < 0.7);
         let (em, lines) = (canvas.style.em, [line]);
         let outline = match canvas.style.background {
-            Background::Light => Color32::WHITE,
-            Background::Dark => Color32::BLACK,
+            Background::Light => egui::Color32::WHITE,
+            Background::Dark => egui::Color32::BLACK,
         };
         for (color, wider, dash) in [(outline, 0.2 * em, Dash::Solid), (canvas.color(pen), 0.0, pen.dash)] {
             canvas.lines(&lines, Stroke::new(0.16 * em + wider, color), dash);
