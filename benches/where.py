@@ -2,6 +2,7 @@
 
     python benches/where.py mnist --out FOLDER --data FOLDER_OF_MNIST
     python benches/where.py gpt2 --out FOLDER --data FOLDER_OF_TEXT
+    python benches/where.py triangle --out MEASURED_SWEEP --data MEASURED_SWEEP_OF_FIG2A
 
 For each batch size: tunes Adam, Signum and FOCUS over learning rates, compares them by the held-out loss, measures
 Adam's gradients at its best learning rate, and predicts the winner from the nearest pixels of the shipped triangle
@@ -13,6 +14,8 @@ means over the last half of the steps; "early" is the mean over steps up to a fi
 rate is chosen and the optimizers are compared by the same seeds, as in the scan of the paper.
 `gpt2`: a GPT-2 of two layers of width 64 on characters, 300 steps; five learning rates with one seed, then three other
 seeds by which the optimizers are compared.
+`triangle`: at how many decided pixels of a measured sweep most of the nearest decided pixels, its own others or those of
+another sweep, have the same winner (Adam or not).
 """
 
 import argparse
@@ -29,12 +32,26 @@ ROOT = Path(__file__).parent.parent
 NEIGHBORS, DECIDED = 7, 0.95
 
 
-def triangle(exponent):
-    name = "additive" if exponent is not None and exponent < 0.5 else "multiplicative"
-    with open(ROOT / "assets" / "triangles" / f"{name}.csv") as table:
+def pixels(path):
+    """The shares, the winner and its certainty of each pixel in a table."""
+    with open(path) as table:
         rows = [row for row in csv.DictReader(table) if row["winner"]]
     shares = [[float(row[f"adam_{share}"]) for share in ("signal", "noise", "oscillation")] for row in rows]
-    return name, [(at, row["winner"], float(row["certainty"])) for at, row in zip(shares, rows) if at[0] == at[0]]
+    return [(at, row["winner"], float(row["certainty"])) for at, row in zip(shares, rows) if at[0] == at[0]]
+
+
+def triangle(exponent):
+    name = "additive" if exponent is not None and exponent < 0.5 else "multiplicative"
+    return name, pixels(ROOT / "assets" / "triangles" / f"{name}.csv")
+
+
+def agreement(sweep, other):
+    own, others = pixels(sweep / "phase.csv"), pixels(other / "phase.csv")
+    decided = [index for index, (_, _, certainty) in enumerate(own) if certainty >= DECIDED]
+    for name, of in [("its own pixels", None), (f"those of {other}", others)]:
+        guesses = [predicted(own[i][0], of or own[:i] + own[i + 1 :])[0] for i in decided]
+        right = sum((guess == "Adam") == (own[i][1] == "Adam") for guess, i in zip(guesses, decided))
+        print(f"from {name}: right at {right} of {len(decided)} decided pixels, {100 * right / len(decided):.1f} %")
 
 
 def predicted(shares, points):
@@ -161,11 +178,11 @@ def svg(name, points):
         return tuple(sum(max(share, 0.0) / total * corner[axis] for share, corner in zip(shares, corners)) for axis in (0, 1))
 
     exponents = [exponent for _, _, _, exponent in points if exponent is not None]
-    _, pixels = triangle(statistics.fmean(exponents) if exponents else None)
+    _, background = triangle(statistics.fmean(exponents) if exponents else None)
     parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="-30 -8 480 290" font-family="sans-serif" font-size="9">',
              '<rect x="-30" y="-8" width="480" height="290" fill="white"/>',
              '<path d="M150 12 L290 255 L10 255 Z" fill="none" stroke="black" stroke-width="0.7"/>']
-    for shares, winner, certainty in pixels:
+    for shares, winner, certainty in background:
         x, y = at(shares)
         strength = 0.1 + 0.4 * max(0.0, 2 * certainty - 1)
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="1.6" fill="{COLORS[winner]}" fill-opacity="{strength:.2f}"/>')
@@ -182,13 +199,15 @@ def svg(name, points):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("workload", choices=["mnist", "gpt2"])
+    parser.add_argument("workload", choices=["mnist", "gpt2", "triangle"])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--worker", default="valleyscope-train", help="the worker [default: that on the PATH]")
     parser.add_argument("--batches", type=int, nargs="*", help="only these batches (gpt2)")
     args = parser.parse_args()
     args.data = args.data.resolve()
+    if args.workload == "triangle":
+        return agreement(args.out, args.data)
     workload = {"mnist": mnist, "gpt2": gpt2}[args.workload]
     print("| batch | σ̂ | B_simple | signal | noise | oscillation | b | noise, early | predicted | Adam | Signum | FOCUS "
           "| lowest | Adam or not |\n" + "| --- " * 14 + "|")
@@ -205,8 +224,8 @@ def main():
         verdict, shares = "–", [late[share] for share in ("signal", "noise_share", "oscillation")]
         text = "not measured"
         if None not in shares:
-            name, pixels = triangle(late["exponent"])
-            guess, votes, distance = predicted(shares, pixels)
+            name, known = triangle(late["exponent"])
+            guess, votes, distance = predicted(shares, known)
             text = f"{guess}, {votes} of {NEIGHBORS} ({name}, {distance:.2f} away)"
             if not is_open:
                 right[0] += (guess == "Adam") == (winner == "Adam")

@@ -48,7 +48,7 @@ impl Measure {
     pub fn infos() -> [MetricInfo; 7] {
         let on_log_axis = |info| MetricInfo { scale: MetricScale::Log, ..info };
         [
-            on_log_axis(Measure::NOISE.described("Noise σ̂", Unit::Plain)),
+            on_log_axis(Measure::NOISE.described("Noise of the gradient", Unit::Plain)),
             on_log_axis(Measure::NOISE_SCALE.described("Noise scale (samples)", Unit::Plain)),
             Measure::SIGNAL.described("Signal share", Unit::Fraction),
             Measure::NOISE_SHARE.described("Noise share", Unit::Fraction),
@@ -63,9 +63,12 @@ impl Measure {
          batch's gradient are equal. Smaller batches learn about as much from each sample; larger ones hardly learn \
          more in a step. From McCandlish et al., An Empirical Model of Large-Batch Training, arXiv:1812.06162";
 
-    /// Answers [`Measure::WHICH_BATCH`] by the newest noise scale of a run, if it has one.
+    /// Answers [`Measure::WHICH_BATCH`] by the newest measures of a run, if it has a noise scale.
     pub fn which_batch(history: &RunHistory) -> Option<String> {
         let (step, samples) = history.latest_at(Measure::NOISE_SCALE)?;
+        if let Some((newest, _)) = history.latest_at(Measure::NOISE_SHARE).filter(|(newest, _)| *newest > step) {
+            return Some(format!("a far larger one: at step {newest} the noise hides the signal (noise scale without a value)"));
+        }
         let now = history.started().and_then(|started| started.batch_size);
         let now = now.map_or_else(String::new, |batch| format!("; the run began with {batch}"));
         let scale = if samples < 10.0 { format!("{samples:.1}") } else { format!("{samples:.0}") };
@@ -188,7 +191,7 @@ mod tests {
         assert_eq!(history.latest_at(Measure::NOISE), Some((200, 0.5)));
         assert_eq!(history.tensors().map(|(step, tensors)| (step, tensors.len())), Some((200, 1)));
         let titles: Vec<String> = history.metrics().into_iter().map(|info| info.title).collect();
-        assert_eq!(titles, ["Noise σ̂", "own"]);
+        assert_eq!(titles, ["Noise of the gradient", "own"]);
         assert!(history.evaluated().is_empty() && history.recent().len() == 0);
         assert_eq!(Measure::which_batch(&history), None);
         history.apply(record(100, Event::Resumed { from_step: 100 }));

@@ -208,10 +208,9 @@ fn tensor_row(ui: &mut Ui, (name, values): &(String, MetricValues), widths: [f32
     ui.label(RichText::new(noise).small());
 }
 
-/// The colours of signal, noise and oscillation.
+/// The colours of signal, noise and oscillation, which are none of the optimizers'.
 fn share_colors(ui: &Ui) -> [Color32; 3] {
-    let visuals = ui.visuals();
-    [visuals.hyperlink_color, visuals.warn_fg_color, visuals.widgets.inactive.bg_fill]
+    [Color32::from_rgb(60, 170, 140), Color32::from_rgb(190, 95, 180), ui.visuals().widgets.inactive.bg_fill]
 }
 
 /// Draws the triangle of the noise that is most like a run's own, with the paths of all runs.

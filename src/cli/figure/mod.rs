@@ -82,8 +82,8 @@ pub(super) struct FigureArgs {
     /// Draw how many runs adaptive sampling has spent at each pixel instead of the winners
     #[arg(long, conflicts_with_all = ["all", "runs", "certainty", "letters", "margin", "best"])]
     spent: bool,
-    /// Draw the pixels in the triangle of signal, noise and oscillation, the reasons for Adam's small steps; what is
-    /// missing of the measurements is computed
+    /// Draw the pixels in the triangle of signal, noise and oscillation, the reasons for Adam's small steps; a sweep that
+    /// was not computed with --measured is measured first
     #[arg(long, value_name = "MAP", conflicts_with_all = ["all", "runs", "certainty", "letters", "margin", "best", "spent"])]
     map: Option<FigureMap>,
     /// Draw borders around the winners' regions and a letter in each, for readers who see colours differently

@@ -83,6 +83,11 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let spec = args.overrides.of(changed.sweep.clone())?;
     // Title and description include the changes of the command line, unless it sets them.
     let asked = as_changed_from(SweepPreset { sweep: spec, ..changed }, &preset);
+    if args.measured && asked.sweep.adam().is_none() {
+        return Err(Failure::BadInput(anyhow!(
+            "--measured: expected Adam among the optimizers, as its gradients are measured, found none; leave it out"
+        )));
+    }
     let raw = args.raw.then(|| RawFormat::of(&asked.sweep)).transpose().map_err(Failure::bad_input)?;
     let share = Share::of(&asked.sweep, args.part)?;
     let header =

@@ -452,6 +452,7 @@ fn a_triangle_needs_adam_and_one_diagram() {
         &["figure", "fig2a", "--quick", "--set", without, "--map", "triangle", "--out", "a.png"],
         &["Adam", "none"],
     );
+    refused(&["sweep", "fig2a", "--set", without, "--measured", "--out", "out"], &["--measured", "Adam", "none"]);
     let beside = ["figure", "fig2a", "--quick", "--beside", "steps=30", "--map", "triangle", "--out", "a.png"];
     refused(&beside, &["one phase diagram", "found several"]);
     refused(&["figure", "fig1c", "--map", "triangle", "--out", "a.png"], &["--map is for phase diagrams"]);

@@ -388,7 +388,7 @@ impl DiagnosticMetric {
                               1 for Signum; for Adam it is |m̂|/√ŝ, which noise starves.",
             }),
             DiagnosticMetric::Noise => Some(DiagnosticInfo {
-                title: "noise σ̂".into(),
+                title: "noise σ, measured".into(),
                 name: "Noise".into(),
                 explanation: "The noise of the gradients, measured: the root of its mean square over that of the exact \
                               gradients, over the particles and some hundred steps. Equals σ where noise multiplies.",
