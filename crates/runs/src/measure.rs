@@ -67,7 +67,9 @@ impl Measure {
     pub fn which_batch(history: &RunHistory) -> Option<String> {
         let (step, samples) = history.latest_at(Measure::NOISE_SCALE)?;
         if let Some((newest, _)) = history.latest_at(Measure::NOISE_SHARE).filter(|(newest, _)| *newest > step) {
-            return Some(format!("a far larger one: at step {newest} the noise hides the signal (noise scale without a value)"));
+            return Some(format!(
+                "a far larger one: at step {newest} the noise hides the signal (noise scale without a value)"
+            ));
         }
         let now = history.started().and_then(|started| started.batch_size);
         let now = now.map_or_else(String::new, |batch| format!("; the run began with {batch}"));
