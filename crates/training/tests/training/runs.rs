@@ -27,7 +27,7 @@ const LIMIT: Duration = Duration::from_secs(300);
 
 /// Settings that make a preset's run short, with the preset's metrics.
 const SHORT: [(&str, &[(&str, &str)]); 2] = [
-    ("mnist", &[("batch_size", "32")]),
+    ("mnist", &[("batch_size", "32"), ("measure_every", "5")]),
     (
         "gpt2-shakespeare",
         &[
@@ -37,6 +37,7 @@ const SHORT: [(&str, &[(&str, &str)]); 2] = [
             ("batch_size", "4"),
             ("eval_batches", "1"),
             ("sample.tokens", "4"),
+            ("measure_every", "5"),
         ],
     ),
 ];
