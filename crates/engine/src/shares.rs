@@ -1,4 +1,4 @@
-//! What the second moment of noisy gradients consists of: signal, noise and oscillation.
+//! Measures how much of the second moment of noisy gradients comes from signal, noise and oscillation.
 //!
 //! Adam divides a step by the root of the running second moment `v` of the gradients. Gradients that agree from step
 //! to step (signal) keep the step long; noise, and gradients that alternate between the walls of a valley

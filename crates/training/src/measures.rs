@@ -8,10 +8,10 @@
 //! G² = |ḡ|² − S                       the squared mean gradient
 //! ```
 //!
-//! S and G² are multiplied by |g|²/|ḡ|², as the step's gradient g is another than ḡ where it is clipped, and where halves
-//! of a batch are normalised by their own moments. Over n steps up to the measured one, [`WINDOW`] if they are measured less often, m and v are the averages of the
-//! step's gradient g and of |g|² with β₁ = 0.9 and β₂ = 0.99, with bias correction, and
-//! κ = (1 − β₁)/(1 + β₁) · (1 + β₁ⁿ)/(1 − β₁ⁿ). With averages A over measurements
+//! S and G² are multiplied by |g|²/|ḡ|², as the step's gradient g is another than ḡ where it is clipped, and where
+//! halves of a batch are normalised by their own moments. Over n steps up to the measured one, [`WINDOW`] if they are
+//! measured less often, m and v are the averages of the step's gradient g and of |g|² with β₁ = 0.9 and β₂ = 0.99, with
+//! bias correction, and κ = (1 − β₁)/(1 + β₁) · (1 + β₁ⁿ)/(1 − β₁ⁿ). With averages A over measurements
 //!
 //! ```text
 //! noise = √(A(S)/A(G²)),  noise_scale = B A(S)/A(G²)
@@ -267,8 +267,8 @@ impl Measures {
         Ok(Before { parameters: self.sample(parameters)?, momentum })
     }
 
-    /// Measures a step of `samples` samples after [`Measures::add`], with the parameters after it. Does nothing if the
-    /// gradients of a part of its batch are not finite.
+    /// Measures a step of `samples` samples after [`Measures::add`], with the parameters after it. Begins the
+    /// averages of gradients anew instead if a sum over a tensor is not finite.
     pub(crate) fn measure(
         &mut self,
         Spread(spread): &Spread,

@@ -50,7 +50,7 @@ fn compare_noise((_, one): &(String, MetricValues), (_, other): &(String, Metric
 /// The path of a run through the triangle.
 #[derive(Default)]
 struct MeasuredPath {
-    /// From old to new.
+    /// The measured shares, the oldest first.
     shares: Vec<Shares>,
     /// The step of the newest shares.
     step: f64,

@@ -147,7 +147,7 @@ impl PixelRuns<'_> {
     pub(super) fn knows_external(&self, runs_of: impl Fn(usize) -> Vec<Run>) -> bool {
         let optimizers = self.point.optimizers.iter().enumerate();
         let external = optimizers.filter(|(_, of)| of.kind() == RuleKind::External);
-        // A query also notes the runs that are missing, so that every optimizer is asked.
+        // `external` also records a run that is missing. `count` calls it for every optimizer, where `all` would stop.
         external.filter(|(optimizer, _)| self.external(*optimizer, &runs_of(*optimizer)).is_none()).count() == 0
     }
 
