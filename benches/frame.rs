@@ -449,6 +449,6 @@ fn whole_frames(bencher: Bencher, mut window: Window) {
 fn in_space(play: bool) -> Window {
     let mut window = Window::open(play, PlaybackPace::default());
     window.press_with(egui::Key::Num3, egui::Modifiers::NONE);
-    window.until(|app| app.document().view.space);
+    window.until(|app| app.document().view.is_in_space());
     window
 }

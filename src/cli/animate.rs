@@ -81,6 +81,7 @@ mod with_app {
     use anyhow::anyhow;
     use egui::Theme;
     use valleyscope_experiments::preset::LandscapePreset;
+    use valleyscope_experiments::view::ViewSettings;
     use valleyscope_runs::atomic_file::Overwrite;
 
     use super::super::{Failure, landscape_preset, say};
@@ -102,7 +103,7 @@ mod with_app {
         let preset = landscape_preset(&args.preset, &args.set)?;
         check_known(&args.plots, &preset.spec().landscape)?;
         let options = options(args);
-        let in_space = preset.view.as_ref().is_some_and(|view| view.space);
+        let in_space = preset.view.as_ref().is_some_and(ViewSettings::is_in_space);
         if let Some(problem) = options.problem(in_space) {
             return Err(Failure::BadInput(anyhow!("--size: {problem}")));
         }

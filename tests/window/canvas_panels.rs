@@ -12,7 +12,7 @@ use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{LearningRate, StartCoordinate};
 use valleyscope_engine::simulation::ParticleId;
 use valleyscope_experiments::view::ticks::significant;
-use valleyscope_experiments::view::{Camera, HeightField, Orbit, SpaceView, SymLog, Viewport};
+use valleyscope_experiments::view::{Camera, HeightField, Orbit, SpaceView, SymLog, ViewProjection, Viewport};
 
 use super::canvas_space::{Shown, Stage, advance_to, button, harness, three_optimizers, until};
 
@@ -445,7 +445,7 @@ fn the_formula_panel_chooses_particles_and_shows_each_line() {
 /// Returns the landscape as a surface in space, seen from above at an angle.
 fn in_space() -> Harness<'static, Stage> {
     let mut harness = landscape();
-    harness.state_mut().document.view.space = true;
+    harness.state_mut().document.view.projection = ViewProjection::Space;
     harness.state_mut().document.view.follow = false;
     harness.run_steps(3);
     harness

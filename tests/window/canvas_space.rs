@@ -17,7 +17,9 @@ use valleyscope::player::{Playback, Player, PlayerCommand};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount};
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, StartSpec};
-use valleyscope_experiments::view::{Camera, HeightField, Orbit, SpaceView, SymLog, ViewAxes, ViewSettings};
+use valleyscope_experiments::view::{
+    Camera, HeightField, Orbit, SpaceView, SymLog, ViewAxes, ViewProjection, ViewSettings,
+};
 
 use super::session_store;
 
@@ -281,9 +283,9 @@ proptest! {
 
 #[test]
 fn an_old_future_is_drawn_until_it_is_removed() {
-    for in_space in [false, true] {
+    for projection in ViewProjection::ALL {
         let mut harness = session_store::harness(Shown::Landscape, Theme::Dark, [560.0, 420.0]);
-        harness.state_mut().document.view.space = in_space;
+        harness.state_mut().document.view.projection = projection;
         advance_to(&mut harness, 120);
         harness.state().player.send(PlayerCommand::Seek(30));
         until(&mut harness, "the past is shown", |stage| {
@@ -311,6 +313,6 @@ fn an_old_future_is_drawn_until_it_is_removed() {
             .map(|(x, y, pixel)| distance(pixel, without.get_pixel(x, y)))
             .filter(|distance| *distance > 12)
             .collect();
-        assert!(differing.len() > 100, "{} pixels, in space: {in_space}", differing.len());
+        assert!(differing.len() > 100, "{} pixels, {projection:?}", differing.len());
     }
 }

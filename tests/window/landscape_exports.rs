@@ -17,7 +17,7 @@ use valleyscope::player::RecordedCloud;
 use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::quantity::Noise;
 use valleyscope_engine::simulation::{Change, Record, Setting};
-use valleyscope_experiments::view::{Colormap, SymLog, ViewSettings, simulation_colors};
+use valleyscope_experiments::view::{Colormap, SymLog, ViewProjection, ViewSettings, simulation_colors};
 use valleyscope_runs::atomic_file::Overwrite;
 
 use super::canvas_space::{render_state, three_optimizers};
@@ -221,7 +221,7 @@ fn a_picture_shows_what_is_chosen_in_its_own_size_and_theme() {
 #[test]
 fn a_picture_in_space_shows_the_surface_before_a_plain_background() {
     let options = PictureOptions { content: PictureContent::Landscape, size: [520, 380], ..options() };
-    let view = ViewSettings { space: true, ..ViewSettings::default() };
+    let view = ViewSettings { projection: ViewProjection::Space, ..ViewSettings::default() };
     let drawn = picture(PictureSubject { view, ..subject() }, options, 20);
     let at = |x: u32, y: u32| drawn.get_pixel(x, y).0;
     let across: std::collections::BTreeSet<[u8; 3]> = (0..80).map(|step| at(160 + 2 * step, 210)).collect();

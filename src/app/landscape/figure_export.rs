@@ -191,7 +191,7 @@ impl LandscapeTab {
 
     /// Shows the dialogs of pictures and animations, and the progress of those in the background.
     pub(super) fn show_exports(&mut self, ctx: &Context, requests: &mut Requests) {
-        let in_space = self.editor.draft.document.view.space;
+        let in_space = self.editor.draft.document.view.is_in_space();
         let mut options = self.picture_options.take().unwrap_or_else(|| PictureOptions::new(ctx.theme()));
         let is_picture = self.picture_export.ui(ctx, &mut options, in_space);
         let animation = self.animation.ui(ctx, &mut options, in_space);

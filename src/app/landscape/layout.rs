@@ -8,7 +8,7 @@ use valleyscope_engine::quantity::Range;
 use valleyscope_engine::setting::{SettingInfo, SettingPath};
 use valleyscope_engine::simulation::{Record, SimulationSpec};
 use valleyscope_experiments::preset::{LandscapePreset, LessonStep, TitledSimulation};
-use valleyscope_experiments::view::{Colormap, ViewSettings};
+use valleyscope_experiments::view::{Colormap, ViewProjection, ViewSettings};
 
 use super::canvas::{FIRST_SCALE, color_scale, colormap_name};
 use super::controls::{controls_set_by, show_slider, sliders_set_by};
@@ -237,7 +237,10 @@ pub(super) fn show(ui: &mut Ui, view: &mut ViewSettings) {
         }
     });
     ui.separator();
-    check_box(ui, &mut view.space, "Surface in space, 3-D (3)");
+    for projection in ViewProjection::ALL {
+        radio_button(ui, &mut view.projection, projection, projection.title());
+    }
+    ui.separator();
     check_box(ui, &mut view.contours, "Contour lines");
     check_box(ui, &mut view.uv_frame, "Frame of u and v");
     check_box(ui, &mut view.mean_path, "Mean path of each optimizer");

@@ -40,7 +40,7 @@ use serde::{Deserialize, Serialize};
 use timeline::TimelineBar;
 use valleyscope_engine::simulation::{ParticleId, Record};
 use valleyscope_experiments::preset::{LandscapePreset, LessonDraft, Preset, built_ins, is_made_title};
-use valleyscope_experiments::view::{Camera, Orbit, ViewSettings};
+use valleyscope_experiments::view::{Camera, Orbit, ViewProjection, ViewSettings};
 
 use super::shell::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
 use super::shell::files::OpenedContent;
@@ -306,8 +306,7 @@ impl Tab for LandscapeTab {
             *follow = !*follow;
         }
         if keys.pressed_once(Key::Num3) {
-            let space = &mut self.editor.draft.document.view.space;
-            *space = !*space;
+            self.editor.draft.document.view.toggle(ViewProjection::Space);
         }
     }
 

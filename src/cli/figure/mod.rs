@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use plan::{FigureComputer, Plan, Source, TOY_MODEL_FIGURES};
-use valleyscope_experiments::view::DiagnosticMetric;
+use valleyscope_experiments::view::{DiagnosticMetric, ViewProjection};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use super::landscape_args::{LogAxis, check_known, log_axis, metric, run_plots};
@@ -46,9 +46,9 @@ pub(super) struct FigureArgs {
     #[arg(long, value_name = "D", default_value = "300", allow_hyphen_values = true)]
     dpi: f64,
     /// Draw a landscape flat or as a surface in space, seen as in the preset [default: as in the preset]
-    #[arg(long, value_name = "2d|3d", value_parser = one_of(&LandscapeView::ALL, LandscapeView::name))]
+    #[arg(long, value_name = "2d|3d", value_parser = one_of(&ViewProjection::ALL, ViewProjection::name))]
     #[arg(conflicts_with_all = ["all", "runs", "certainty"])]
-    view: Option<LandscapeView>,
+    view: Option<ViewProjection>,
     /// Set a field of the preset of a landscape or a phase diagram, such as noise=0.5; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = super::assignment, conflicts_with_all = ["all", "runs"])]
     set: Vec<(String, String)>,
@@ -95,24 +95,6 @@ pub(super) struct FigureArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum FigureMap {
     Triangle,
-}
-
-/// A way to draw a landscape.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LandscapeView {
-    Plane,
-    Space,
-}
-
-impl LandscapeView {
-    const ALL: [LandscapeView; 2] = [LandscapeView::Plane, LandscapeView::Space];
-
-    fn name(self) -> &'static str {
-        match self {
-            LandscapeView::Plane => "2d",
-            LandscapeView::Space => "3d",
-        }
-    }
 }
 
 pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {

@@ -13,9 +13,10 @@ use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::{Diagram, Finished, Metric, Precision, SweepJob, SweepSpec};
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetError, SweepPreset, built_ins};
+use valleyscope_experiments::view::ViewProjection;
 use valleyscope_runs::RunFolder;
 
-use super::{FigureArgs, FigureMap, LandscapeView, trainings};
+use super::{FigureArgs, FigureMap, trainings};
 use crate::cli::landscape_args::with_compared;
 use crate::cli::output::{ProgressLine, ProgressUnit};
 use crate::cli::run_args::RunsLocation;
@@ -197,9 +198,9 @@ impl Plan {
                 *particles = ParticleCount::new(QUICK_PARTICLES).expect("within the range");
             }
         }
-        let is_in_space = preset.view.as_ref().is_some_and(|view| view.space);
-        if let Some(view) = args.view.filter(|view| (*view == LandscapeView::Space) != is_in_space) {
-            preset.view.get_or_insert_default().space = view == LandscapeView::Space;
+        let projection = preset.view.as_ref().map_or_else(ViewProjection::default, |view| view.projection);
+        if let Some(wanted) = args.view.filter(|view| *view != projection) {
+            preset.view.get_or_insert_default().projection = wanted;
         }
         let trajectories = Trajectories::new(&preset).map_err(Failure::bad_input)?;
         Ok(Plan::Simulate(Box::new(trajectories)))

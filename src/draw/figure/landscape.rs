@@ -398,7 +398,7 @@ impl LandscapePlot {
     }
 
     fn projection(&self, size: [f32; 2]) -> Projection {
-        if !self.view.space {
+        if !self.view.is_in_space() {
             return Projection::Plane(self.viewport(size));
         }
         let orbit = self.view.orbit.unwrap_or(Orbit::HOME).limited();
@@ -409,7 +409,7 @@ impl LandscapePlot {
     /// The width of the labels at the left of a landscape of this height.
     fn gutter(&self, canvas: &Canvas, height: f32) -> f32 {
         // In space, the axes are drawn inside the area.
-        if self.view.space {
+        if self.view.is_in_space() {
             return 0.0;
         }
         // The labels depend on the exact size.
@@ -557,7 +557,7 @@ impl LandscapeFigure {
     fn arrange(&self, canvas: &Canvas, landscape: &LandscapePlot, y: f32, inner: f32) -> Option<Arrangement> {
         let (em, aspect) = (canvas.style.em, ASPECT as f32);
         let is_wide = inner >= WIDE * em;
-        let above = if landscape.view.space { ABOVE } else { ABOVE_PLANE };
+        let above = if landscape.view.is_in_space() { ABOVE } else { ABOVE_PLANE };
         let (left, top, between) = (MARGIN * em, y + above * em, Axis::depth(em) + ABOVE * em);
         let share = if is_wide { SHARE * (inner - GAP * em) } else { inner };
         let (start, room) = if is_wide { (left + share + GAP * em, inner - share - GAP * em) } else { (left, inner) };

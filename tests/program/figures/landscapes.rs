@@ -13,7 +13,9 @@ use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_engine::quantity::{LearningRate, Noise, StartCoordinate};
 use valleyscope_engine::simulation::{Setting, Simulation};
 use valleyscope_experiments::preset::{LandscapePreset, Preset, PresetSimulation, built_ins};
-use valleyscope_experiments::view::{AxisScale, Camera, HeightField, Orbit, Pen, SpaceView, SymLog, ViewSettings};
+use valleyscope_experiments::view::{
+    AxisScale, Camera, HeightField, Orbit, Pen, SpaceView, SymLog, ViewProjection, ViewSettings,
+};
 
 use super::scans::{dashes, frames, height_of, is_colored, near, paths, texts};
 
@@ -192,7 +194,7 @@ fn the_name_of_the_losses_axis_in_space_touches_no_label() {
     for (min, max) in [(-5.0, 5.0), (0.0, 10.0)] {
         let mut preset = short();
         preset.view = Some(ViewSettings {
-            space: true,
+            projection: ViewProjection::Space,
             scale: Some(SymLog { linear: 0.01, min, max }),
             ..ViewSettings::default()
         });
@@ -272,7 +274,7 @@ fn in_space_ends_lie_on_the_surface_and_axes_have_names() {
     let (camera, scale) = (Camera { center: [0.5, 0.2], width: 2.0 }, SymLog::symmetric(0.02, 5.0));
     let orbit = Orbit { azimuth: -60.0, elevation: 50.0 };
     preset.view = Some(ViewSettings {
-        space: true,
+        projection: ViewProjection::Space,
         orbit: Some(orbit),
         follow: false,
         camera: Some(camera),

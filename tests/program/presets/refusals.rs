@@ -207,7 +207,7 @@ fn impossible_steps_of_a_lesson_are_refused() {
     refused(lesson, &with("(section: \"\", text: \"Go.\")"), "\"\"", &["`lesson[1].section`", "empty"]);
     let more = |fields: &str| with(&format!("(text: \"Look.\", {fields})"));
     let good = "marks: [(step: 60, text: \"here\")], formula: 3, figure: (name: \"fig2a\", point: (1.0, 10.0)), \
-                view: (space: true)";
+                view: (projection: Space)";
     Preset::parse(&GOOD.replace(lesson, &more(good)), "good.ron").unwrap();
     refused(lesson, &more("marks: [(step: 9, text: \"\")]"), "\"\"", &["`lesson[1].marks[0].text`", "empty"]);
     let words = ["`lesson[1].marks[0].step`", "101", "after the pause at step 100"];

@@ -40,12 +40,12 @@ fn three_shows_the_surface_in_space_and_the_plane_again() {
     let mut app = App::plain();
     for space in [true, false] {
         press(&mut app, Modifiers::NONE, Key::Num3);
-        assert_eq!(app.state().document().view.space, space);
+        assert_eq!(app.state().document().view.is_in_space(), space);
     }
     app.button("3-D");
-    assert!(app.state().document().view.space);
-    app.button("3-D");
-    assert!(!app.state().document().view.space);
+    assert!(app.state().document().view.is_in_space());
+    app.button("2-D");
+    assert!(!app.state().document().view.is_in_space());
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn plots_views_formulas_and_figures_are_chosen() {
     app.until("the picture", |app| app.shows("Figure fig2a, with a marked point"));
     app.key(Key::Num3);
     app.button("Take over the present view").settle();
-    let space = |app: &App| app.state().document().view.space;
+    let space = |app: &App| app.state().document().view.is_in_space();
     assert!(space(&app));
     app.button("Next step of the lesson").settle();
     assert!(space(&app), "the view stays");
@@ -141,8 +141,8 @@ fn plots_views_formulas_and_figures_are_chosen() {
     let step = &preset.lesson[0];
     assert_eq!((step.show.len(), step.formula), (1, Some(1)));
     assert_eq!(step.figure.as_ref().and_then(|figure| figure.point), Some([0.5, 10.0]), "σ and a of the lesson");
-    assert!(step.view.as_ref().is_some_and(|view| view.space));
-    assert!(preset.view.is_none_or(|view| !view.space), "the preset's own view is as before");
+    assert!(step.view.as_ref().is_some_and(|view| view.is_in_space()));
+    assert!(preset.view.is_none_or(|view| !view.is_in_space()), "the preset's own view is as before");
 }
 
 #[test]

@@ -446,7 +446,7 @@ fn digits_with_alt_and_the_angle_brackets_choose_speeds() {
     let mut app = App::plain();
     press(&mut app, Modifiers::ALT, Key::Num3);
     assert!(app.shows("Speed: 5 steps a second"));
-    assert!(!app.state().document().view.space, "3 without Alt shows the landscape in space");
+    assert!(!app.state().document().view.is_in_space(), "3 without Alt shows the landscape in space");
     app.harness.event(egui::Event::Text(">".to_owned()));
     app.harness.run_steps(2);
     assert!(app.shows("Speed: 10 steps a second"));
@@ -461,7 +461,7 @@ fn digits_with_alt_and_the_angle_brackets_choose_speeds() {
     press(&mut app, Modifiers::NONE, Key::Num9);
     assert!(app.shows("Speed: as fast as it goes"));
     press(&mut app, Modifiers::NONE, Key::Num3);
-    assert!(!app.state().document().view.space);
+    assert!(!app.state().document().view.is_in_space());
 }
 
 fn press_shortcut(app: &mut App, key: Key) {

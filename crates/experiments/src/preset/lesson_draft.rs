@@ -302,6 +302,7 @@ fn same_setting_of(simulation: &SimulationSpec, setting: &Setting) -> Option<Set
 mod tests {
     use super::*;
     use crate::preset::{Preset, marks_at};
+    use crate::view::ViewProjection;
 
     /// A lesson of three steps: the first shows the run, the second begins one with noise, and the third continues it.
     fn lesson() -> LessonDraft {
@@ -473,8 +474,8 @@ mod tests {
     fn a_view_stays_until_the_next_and_is_taken_back() {
         let mut lesson = lesson();
         assert_eq!(lesson.view_at(2), None, "the view is the user's");
-        lesson.steps[1].view = Some(ViewSettings { space: true, ..ViewSettings::default() });
-        let in_space = |lesson: &LessonDraft| [0, 1, 2].map(|step| lesson.view_at(step).map(|view| view.space));
+        lesson.steps[1].view = Some(ViewSettings { projection: ViewProjection::Space, ..ViewSettings::default() });
+        let in_space = |lesson: &LessonDraft| [0, 1, 2].map(|step| lesson.view_at(step).map(ViewSettings::is_in_space));
         assert_eq!(in_space(&lesson), [Some(false), Some(true), Some(true)]);
     }
 

@@ -43,8 +43,7 @@ pub struct ViewSettings {
     pub glyphs: bool,
     /// The initial camera; `None` is [`Camera::home`] of the landscape.
     pub camera: Option<Camera>,
-    /// Whether the landscape is drawn as a surface in space.
-    pub space: bool,
+    pub projection: ViewProjection,
     /// The initial direction of view of the surface; `None` is [`Orbit::HOME`].
     pub orbit: Option<Orbit>,
 }
@@ -52,6 +51,54 @@ pub struct ViewSettings {
 impl ViewSettings {
     /// The largest length of a trail.
     pub const MAX_TRAIL_STEPS: u32 = 10_000;
+
+    /// Returns whether the landscape is drawn as a surface in space.
+    pub fn is_in_space(&self) -> bool {
+        self.projection == ViewProjection::Space
+    }
+
+    /// Changes to a projection, or from it to the plane.
+    pub fn toggle(&mut self, projection: ViewProjection) {
+        self.projection = if self.projection == projection { ViewProjection::Plane } else { projection };
+    }
+}
+
+/// The way in which the landscape is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ViewProjection {
+    /// From above, with one scale for x and y.
+    #[default]
+    Plane,
+    /// As a surface in space.
+    Space,
+}
+
+impl ViewProjection {
+    pub const ALL: [ViewProjection; 2] = [ViewProjection::Plane, ViewProjection::Space];
+
+    /// Returns the name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            ViewProjection::Plane => "2d",
+            ViewProjection::Space => "3d",
+        }
+    }
+
+    /// Returns the label of its button.
+    pub fn label(self) -> &'static str {
+        match self {
+            ViewProjection::Plane => "2-D",
+            ViewProjection::Space => "3-D",
+        }
+    }
+
+    /// Returns its description, with its key.
+    pub fn title(self) -> &'static str {
+        match self {
+            ViewProjection::Plane => "From above, 2-D",
+            ViewProjection::Space => "Surface in space, 3-D (3)",
+        }
+    }
 }
 
 impl Default for ViewSettings {
@@ -68,7 +115,7 @@ impl Default for ViewSettings {
             follow: true,
             glyphs: true,
             camera: None,
-            space: false,
+            projection: ViewProjection::Plane,
             orbit: None,
         }
     }

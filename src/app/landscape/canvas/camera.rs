@@ -514,7 +514,7 @@ impl LandscapePanel {
     ) {
         for (index, (_, response)) in canvases.iter().enumerate() {
             // In space, the part in view is a square.
-            let aspect = if document.view.space { 1.0 } else { f64::from(response.rect.aspect_ratio()) };
+            let aspect = if document.view.is_in_space() { 1.0 } else { f64::from(response.rect.aspect_ratio()) };
             let simulations = if live.has_own_cameras { index..index + 1 } else { 0..canvases.len() };
             if Self::framed_by(index, live) == index {
                 self.panes[index].framing.update(ui, document, live, simulations, aspect);
@@ -546,7 +546,7 @@ impl LandscapePanel {
         let view = |(index, landscape): (usize, _)| {
             let canvas = canvases.get(index).map_or(Rect::ZERO, |(layout, _)| layout.canvas);
             let viewport = self.viewport(Self::framed_by(index, live), canvas);
-            let size_px = if document.view.space { [canvas.width(); 2] } else { viewport.size_px };
+            let size_px = if document.view.is_in_space() { [canvas.width(); 2] } else { viewport.size_px };
             (landscape, Viewport { size_px, ..viewport })
         };
         let views: Vec<(&Landscape, Viewport)> = landscapes.iter().enumerate().map(view).collect();
@@ -562,7 +562,7 @@ impl LandscapePanel {
         document: &Document,
     ) -> Projection {
         let (viewport, orbit) = (self.viewport(framed, canvas), self.panes[framed].framing.orbit());
-        if !document.view.space {
+        if !document.view.is_in_space() {
             return Projection::Plane(viewport);
         }
         let landscape = document.spec(index).landscape.landscape();

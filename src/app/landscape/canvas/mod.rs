@@ -17,7 +17,7 @@ use legend::mean_losses;
 use paint::{SessionData, SharedUploads, SurfaceCache};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::ticks::{grouped, significant};
-use valleyscope_experiments::view::{AutoScale, Camera, Orbit};
+use valleyscope_experiments::view::{AutoScale, Camera, Orbit, ViewProjection};
 
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
@@ -211,7 +211,7 @@ impl LandscapePanel {
         }
         self.begin_framing(canvases.len(), document);
         let aspect = f64::from(canvases[0].0.canvas.aspect_ratio());
-        if let Some(seen) = self.contained.take().filter(|_| !document.view.space) {
+        if let Some(seen) = self.contained.take().filter(|_| !document.view.is_in_space()) {
             let camera = self.camera();
             self.panes[0].framing.look_at(Camera { width: camera.width * (aspect / seen).max(1.0), ..camera });
         }
@@ -239,7 +239,7 @@ impl LandscapePanel {
 
     fn tool_buttons(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
         let tool = &mut self.tool;
-        let drags = match document.view.space {
+        let drags = match document.view.is_in_space() {
             false => "Drag to move the view",
             true => "Drag to turn the surface, drag with Ctrl or another button to move it",
         };
@@ -258,8 +258,11 @@ impl LandscapePanel {
             .on_hover_text("Keep the particles in view. Moving or zooming the view turns it off.");
         ui.toggle_value(&mut document.view.glyphs, "Arrows")
             .on_hover_text("Arrows on the selected particle: gradient, momentum, step and more.");
-        ui.toggle_value(&mut document.view.space, "3-D")
-            .on_hover_text("Show the landscape as a surface in space, or from above. Key: 3.");
+        ui.separator();
+        for projection in ViewProjection::ALL {
+            ui.selectable_value(&mut document.view.projection, projection, projection.label())
+                .on_hover_text(projection.title());
+        }
         if document.count() > 1 {
             let mut is_linked = !live.has_own_cameras;
             ui.toggle_value(&mut is_linked, "Link views")
@@ -298,7 +301,7 @@ fn canvases(
     live: &Live,
 ) -> Vec<(CanvasLayout, Response)> {
     let CanvasParts { has_legend, has_bar, sense } = parts;
-    let in_space = document.view.space;
+    let in_space = document.view.is_in_space();
     let layouts = match document.count() {
         1 => vec![CanvasLayout { has_legend, ..CanvasLayout::new(ui, area, in_space, has_bar) }],
         count => CanvasLayout::side_by_side(ui, area, count, in_space, has_bar, !live.has_own_cameras),
