@@ -1,6 +1,6 @@
 // Declarations about the picture that are shared by all shaders, put in front of each of them.
 //
-// "Centred pixels" are measured from the middle of the canvas, x to the right and y up, like the plane. An "offset" is a
+// "Centred pixels" are measured from the middle of the canvas, x to the right and y up. An "offset" is a
 // point's difference from the camera's centre in a unit of the surface: pixels on the plane, half the width of the square
 // in view for a surface in space. `plane.wgsl` and `space.wgsl` place offsets in the picture.
 
@@ -9,7 +9,9 @@ struct Frame {
     center_hi: vec2<f32>,
     center_lo: vec2<f32>,
     size_px: vec2<f32>,
-    offset_per_unit: f32,
+    // The offset of a point is the product of its difference from the centre with each of these.
+    first_per_unit: vec2<f32>,
+    second_per_unit: vec2<f32>,
 }
 
 @group(0) @binding(0) var<uniform> frame: Frame;
@@ -21,7 +23,8 @@ override visibility: f32 = 1.0;
 
 // Near the centre the first difference is exact, so a deep zoom loses no precision.
 fn offset_from_xy(xy: vec2<f32>) -> vec2<f32> {
-    return ((xy - frame.center_hi) - frame.center_lo) * frame.offset_per_unit;
+    let from_center = (xy - frame.center_hi) - frame.center_lo;
+    return vec2<f32>(dot(from_center, frame.first_per_unit), dot(from_center, frame.second_per_unit));
 }
 
 // A point in the picture, in centred pixels; `exists` is false where nothing is drawn.

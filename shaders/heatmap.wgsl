@@ -10,7 +10,6 @@ struct LossMap {
     second_per_px: vec2<f32>,
     // The numbers of the landscape.
     numbers: array<vec4<f32>, 4>,
-    units_per_px: f32,
     center_loss: f32,
     // 1 / linear, the inverse of the colour bar's length in logarithms, and the position of 0 on the colour bar.
     inv_linear: f32,
@@ -73,7 +72,8 @@ struct Contour {
 }
 
 fn nearest_contour(loss: Loss, position: f32) -> Contour {
-    let loss_per_px = length(loss.gradient) * loss_map.units_per_px;
+    let loss_per_px =
+        length(loss.gradient.x * loss_map.first_per_px + loss.gradient.y * loss_map.second_per_px);
     let levels_per_loss =
         loss_map.contours * loss_map.inv_length * loss_map.inv_linear / (1.0 + abs(loss.value) * loss_map.inv_linear);
     let levels_per_px = max(loss_per_px * levels_per_loss, 1e-30);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use valleyscope_engine::landscape::Landscape;
-use valleyscope_experiments::view::SymLog;
+use valleyscope_experiments::view::{Lens, SymLog};
 
 /// A function's values at the corners of equal cells.
 pub(crate) struct Grid<F> {
@@ -43,25 +43,32 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
     }
 
     /// The parts of a landscape's contour line at this level where its neighbours, also its own other side in a narrow
-    /// valley, are at least `least` away, in units of the plane; closer ones would merge. Short parts are left out.
+    /// valley, are at least `least` away on the screen, in units of the lens's first axis; closer ones would merge.
+    /// Short parts are left out. The function is that of the landscape in the coordinates of the lens, and the lines
+    /// separate this number of parts of the scale.
     pub(crate) fn separate_lines(
         &self,
         landscape: &Landscape,
-        scale: &SymLog,
+        (scale, parts): (&SymLog, u32),
         level: f64,
-        least: f64,
+        (lens, least): (Lens, f64),
     ) -> Vec<Vec<[f64; 2]>> {
-        let is_crowded = |xy: &[f64; 2]| {
-            let gradient = landscape.gradient(*xy);
+        let is_crowded = |at: &[f64; 2]| {
+            // On the screen, the second axis is stretched.
+            let [along, across] = lens.coordinates(landscape.gradient(lens.xy(*at)));
+            let gradient = [along, across / lens.stretch];
             let steepness = gradient[0].hypot(gradient[1]);
-            let uphill =
-                |distance: f64| (self.function)([0, 1].map(|axis| xy[axis] + distance * gradient[axis] / steepness));
-            1.0 / (f64::from(SymLog::CONTOURS) * scale.slope(level) * steepness) < least
+            let uphill = |distance: f64| {
+                let [along, across] = gradient.map(|part| distance * part / steepness);
+                (self.function)([at[0] + along, at[1] + across / lens.stretch])
+            };
+            1.0 / (f64::from(parts) * scale.slope(level) * steepness) < least
                 || uphill(-least) > level
                 || uphill(least) < level
         };
         let lines = self.contour(level);
-        let parts = lines.iter().flat_map(|line| parts_apart(line, is_crowded, SHORTEST * least));
+        let length = |[along, across]: [f64; 2]| along.hypot(lens.stretch * across);
+        let parts = lines.iter().flat_map(|line| parts_apart(line, is_crowded, length, SHORTEST * least));
         parts.map(<[_]>::to_vec).collect()
     }
 
@@ -131,10 +138,11 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
 fn parts_apart(
     line: &[[f64; 2]],
     is_crowded: impl Fn(&[f64; 2]) -> bool,
+    length_of: impl Fn([f64; 2]) -> f64,
     shortest: f64,
 ) -> impl Iterator<Item = &[[f64; 2]]> {
-    let length = |part: &[[f64; 2]]| -> f64 {
-        part.windows(2).map(|ends| (ends[1][0] - ends[0][0]).hypot(ends[1][1] - ends[0][1])).sum()
+    let length = move |part: &[[f64; 2]]| -> f64 {
+        part.windows(2).map(|ends| length_of([0, 1].map(|axis| ends[1][axis] - ends[0][axis]))).sum()
     };
     let whole = line.len();
     let parts = line.split(is_crowded).filter(|part| part.len() > 1);
@@ -166,16 +174,16 @@ mod tests {
         const POINTS: f64 = 300.0;
         for kind in [LandscapeKind::River, LandscapeKind::Rosenbrock, LandscapeKind::Beale] {
             let spec = LandscapeSpec::new(kind);
-            let (landscape, Camera { center, width }) = (spec.landscape(), Camera::home(&spec));
-            let viewport = Viewport { camera: Camera { center, width }, size_px: [POINTS as f32; 2] };
+            let (landscape, camera @ Camera { center, width, lens }) = (spec.landscape(), Camera::home(&spec));
+            let viewport = Viewport { camera, size_px: [POINTS as f32; 2] };
             let scale = AutoScale::default().update(&[(&landscape, viewport)]);
             let [from, to] = [-0.5, 0.5].map(|side| center.map(|center| center + side * width));
             let grid = Grid::new(|xy| landscape.loss(xy), from, to, [200; 2]);
             let least = 2.0 * width / POINTS;
             let (mut drawn, mut whole) = (0, 0);
-            for level in scale.contour_levels() {
+            for level in scale.contour_levels(SymLog::CONTOURS) {
                 let lines = grid.contour(level);
-                for piece in grid.separate_lines(&landscape, &scale, level, least) {
+                for piece in grid.separate_lines(&landscape, (&scale, SymLog::CONTOURS), level, (lens, least)) {
                     let ends = |[one, other]: [&[f64; 2]; 2]| (one[0] - other[0]).hypot(one[1] - other[1]);
                     let length: f64 = piece.windows(2).map(|pair| ends([&pair[0], &pair[1]])).sum();
                     let is_whole = lines.contains(&piece);

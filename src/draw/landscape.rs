@@ -1,11 +1,11 @@
 //! A landscape with what is drawn on it, in the plane or in space: contour lines, paths, the start, and axes.
 
 use egui::{Align, Color32, Pos2, Rect, Shape, Stroke, StrokeKind, pos2, vec2};
-use valleyscope_engine::landscape::{Landscape, Uv};
+use valleyscope_engine::landscape::{Landscape, LandscapeSpec, Uv};
 use valleyscope_experiments::view::range::{Extent, suiting, union};
 use valleyscope_experiments::view::ticks::Ticks;
 use valleyscope_experiments::view::{
-    AxisLine, AxisScale, Camera, Colormap, Dash, SpaceAxes, SpaceAxesStyle, SpaceView, SymLog,
+    AxisLine, AxisScale, Camera, Colormap, Dash, Lens, LensAxes, SpaceAxes, SpaceAxesStyle, SpaceView, SymLog, Viewport,
 };
 
 use super::axis::{Axis, Parts, Side, TICK};
@@ -60,17 +60,6 @@ pub(crate) struct LabelledSides {
 }
 
 impl LandscapePainter<'_> {
-    /// The lower left and the upper right corner of the part of the plane in view.
-    fn corners(&self) -> [[f64; 2]; 2] {
-        match self.projection {
-            Projection::Plane(viewport) => {
-                let [width, height] = viewport.size_px;
-                [[0.0, height], [width, 0.0]].map(|corner| viewport.xy_from_px(corner))
-            }
-            Projection::Space(space) => [-1.0, 1.0].map(|side| space.view.xy_from_box([side; 2])),
-        }
-    }
-
     /// The pieces of a path that are drawn, up to its first position that is not finite, without points too close to be
     /// distinguished.
     fn pieces(&self, path: &[[f64; 2]]) -> Vec<LinePiece> {
@@ -121,17 +110,23 @@ impl LandscapePainter<'_> {
 
     /// Draws the contour lines of a landscape at the levels of a scale, less what the surface hides.
     pub(crate) fn draw_contours(&self, landscape: &Landscape, scale: &SymLog, colormap: Colormap) {
-        let [low, high] = self.corners();
+        let lens = self.projection.lens();
+        let parts = match self.projection {
+            Projection::Plane(viewport) => viewport.contours(landscape, scale),
+            Projection::Space(_) => SymLog::CONTOURS,
+        };
+        let [low, high] = self.projection.corners();
         let cells = match self.projection {
             Projection::Plane(_) => [self.panel.width(), self.panel.height()],
             Projection::Space(_) => [self.panel.width(); 2],
         };
         let cells = cells.map(|length| (length / CELL).ceil() as usize);
-        let grid = Grid::new(|xy| landscape.loss(xy), low, high, cells);
+        let grid = Grid::new(|at| landscape.loss(lens.xy(at)), low, high, cells);
         let least = CLOSEST * self.projection.units_per_px();
-        for level in scale.contour_levels() {
-            let lines = grid.separate_lines(landscape, scale, level, least);
-            let pieces = lines.iter().flat_map(|line| self.pieces(line)).filter(|piece| piece.opacity == 1.0);
+        for level in scale.contour_levels(parts) {
+            let lines = grid.separate_lines(landscape, (scale, parts), level, (lens, least));
+            let lines = lines.iter().map(|line| line.iter().map(|at| lens.xy(*at)).collect::<Vec<_>>());
+            let pieces = lines.flat_map(|line| self.pieces(&line)).filter(|piece| piece.opacity == 1.0);
             let pieces: Vec<Vec<Pos2>> = pieces.map(|piece| piece.points).collect();
             if !pieces.is_empty() {
                 self.canvas.lines(&pieces, contour_stroke(scale, colormap, level), Dash::Solid);
@@ -158,8 +153,10 @@ impl LandscapePainter<'_> {
         }
         let stroke = Stroke::new(AXIS[0] * em, Color32::from_white_alpha(190));
         match self.projection {
-            Projection::Plane(_) => drop(self.canvas.painter.circle_stroke(at, radius, stroke)),
-            Projection::Space(_) => {
+            Projection::Plane(Viewport { camera, .. }) if camera.lens.stretch == 1.0 => {
+                self.canvas.painter.circle_stroke(at, radius, stroke);
+            }
+            _ => {
                 let around = (0..=START_CIRCLE).map(|corner| {
                     let (sin, cos) = (std::f64::consts::TAU * corner as f64 / START_CIRCLE as f64).sin_cos();
                     [start[0] + spread * cos, start[1] + spread * sin]
@@ -212,7 +209,8 @@ impl LandscapePainter<'_> {
 
     /// The part in view of the line through the origin along a direction.
     fn across(&self, direction: [f64; 2]) -> Option<[[f64; 2]; 2]> {
-        let [low, high] = self.corners();
+        let ([low, high], lens) = (self.projection.corners(), self.projection.lens());
+        let direction = lens.coordinates(direction);
         let (mut from, mut to) = (f64::NEG_INFINITY, f64::INFINITY);
         for axis in 0..2 {
             let inset = 0.0005 * (high[axis] - low[axis]);
@@ -221,15 +219,15 @@ impl LandscapePainter<'_> {
             from = from.max(ends[0].min(ends[1]));
             to = to.min(ends[0].max(ends[1]));
         }
-        let at = |length: f64| direction.map(|part| length * part);
+        let at = |length: f64| lens.xy(direction.map(|part| length * part));
         (from < to && from.is_finite() && to.is_finite()).then(|| [at(from), at(to)])
     }
 
     fn plane_axes(&self) -> [Axis; 2] {
-        let ([low, high], em) = (self.corners(), self.canvas.style.em);
-        let sides = [("x", self.panel.width()), ("y", self.panel.height())];
+        let ([low, high], em) = (self.projection.corners(), self.canvas.style.em);
+        let (names, lengths) = (self.projection.lens().names(), [self.panel.width(), self.panel.height()]);
         [0, 1].map(|side| {
-            let ((name, length), range) = (sides[side], [low[side], high[side]]);
+            let (name, length, range) = (names[side], lengths[side], [low[side], high[side]]);
             let Ticks { ticks, note } = Ticks::at_least_two(range, f64::from(length), f64::from(SPACING[side] * em));
             let position = |value: f64| (value - range[0]) / (range[1] - range[0]);
             Axis::over(name, AxisScale::Linear, range, ticks, position).with_note(note)
@@ -250,9 +248,20 @@ impl LandscapePainter<'_> {
         if labelled.left {
             // Above the label of a tick at the upper end.
             let corner = panel.left_top() - vec2(TICK * em, 0.8 * LINE * em);
-            let (name, note) = beside.label.split_at(1);
-            canvas.text(corner, Align::RIGHT, name);
-            canvas.text(pos2(panel.left(), corner.y), Align::LEFT, note.trim());
+            let (lens, note) = (self.projection.lens(), beside.label.split_once(' '));
+            let stretch = lens.stretch_label().map(|label| format!("{label} against {}", lens.names()[0]));
+            if lens.axes == LensAxes::Principal {
+                canvas.text(
+                    pos2(panel.left(), corner.y),
+                    Align::LEFT,
+                    &format!("{}   {}", beside.label, stretch.unwrap_or_default()),
+                );
+                return;
+            }
+            canvas.text(corner, Align::RIGHT, lens.names()[1]);
+            let notes = [note.map(|(_, note)| note.trim().to_owned()), stretch];
+            let notes: Vec<String> = notes.into_iter().flatten().collect();
+            canvas.text(pos2(panel.left(), corner.y), Align::LEFT, &notes.join("   "));
         }
     }
 
@@ -316,25 +325,45 @@ pub(crate) type Paths<'a> = (&'a [[f64; 2]], &'a [Vec<[f64; 2]>]);
 /// The camera that shows all means and most of the particles, except for optimizers that have run away. The particles
 /// start with this spread.
 pub(crate) fn around<'a>(ensembles: impl Iterator<Item = Paths<'a>>, start: [f64; 2], spread: f64) -> Camera {
+    let [x, y] = reach_in(Lens::NONE, ensembles, start);
+    let [width, height] = [x, y].map(|[low, high]| high - low);
+    let center = [x, y].map(|[low, high]| 0.5 * (low + high));
+    Camera::new(center, (ROOM * width.max(height / ASPECT)).max(LEAST_SPREADS * spread).max(1e-9))
+}
+
+/// The ranges of both coordinates in a lens of the start, all means and most of the particles.
+fn reach_in<'a>(lens: Lens, ensembles: impl Iterator<Item = Paths<'a>>, start: [f64; 2]) -> [Extent; 2] {
+    let start = lens.coordinates(start);
     let is_here = |xy: &[f64; 2]| xy.iter().all(|coordinate| coordinate.abs() < RUN_AWAY);
     let here: Vec<Paths<'a>> = ensembles.filter(|(mean, _)| mean.last().is_some_and(is_here)).collect();
     let extent = |path: &[[f64; 2]], side: usize| -> Option<Extent> {
         path.iter()
-            .map(|xy| xy[side])
+            .map(|xy| lens.coordinates(*xy)[side])
             .filter(|coordinate| coordinate.abs() < RUN_AWAY)
             .map(|coordinate| [coordinate; 2])
             .reduce(union)
     };
-    let [x, y] = [0, 1].map(|side| {
+    [0, 1].map(|side| {
         let extents = here.iter().filter_map(|(mean, particles)| {
             let particles = particles.iter().filter_map(|path| extent(path, side)).reduce(union);
             Some((extent(mean, side)?, particles))
         });
         suiting(&extents.collect::<Vec<_>>()).map_or([start[side]; 2], |reached| union(reached, [start[side]; 2]))
-    });
-    let [width, height] = [x, y].map(|[low, high]| high - low);
-    let center = [x, y].map(|[low, high]| 0.5 * (low + high));
-    Camera { center, width: (ROOM * width.max(height / ASPECT)).max(LEAST_SPREADS * spread).max(1e-9) }
+    })
+}
+
+/// The camera along the valley that shows all means and most of the particles, except for optimizers that have run away.
+pub(crate) fn along_valley<'a>(
+    landscape: &LandscapeSpec,
+    ensembles: impl Iterator<Item = Paths<'a>> + Clone,
+    start: [f64; 2],
+) -> Camera {
+    let is_here = |xy: &[f64; 2]| xy.iter().all(|coordinate| coordinate.abs() < RUN_AWAY);
+    let means = ensembles.clone().flat_map(|(mean, _)| mean.iter().copied().filter(is_here));
+    let lens = Lens::along(landscape, &means.collect::<Vec<_>>(), None);
+    let reach = reach_in(lens, ensembles, start);
+    let room = |[low, high]: Extent| [low, high].map(|end| end + (ROOM - 1.0) * (end - 0.5 * (low + high)));
+    lens.framing(reach.map(room), 1.0 / ASPECT, None)
 }
 
 pub(crate) fn pixel_rgb(loss: f64, scale: &SymLog, colormap: Colormap, pixel: [usize; 2]) -> [u8; 3] {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use egui::{Pos2, Rect, Vec2};
-use valleyscope_experiments::view::{HeightField, SpaceView, Viewport};
+use valleyscope_experiments::view::{HeightField, Lens, SpaceView, Viewport};
 
 /// The mapping of points of the plane to the canvas, in points from its top left.
 #[derive(Clone, Debug)]
@@ -73,11 +73,36 @@ impl Projection {
         }
     }
 
-    /// The units of the plane per pixel; in space, in the middle of the box.
+    /// The units of the plane per pixel, to the right; in space, in the middle of the box.
     pub fn units_per_px(&self) -> f64 {
         match self {
             Projection::Plane(viewport) => viewport.units_per_px(),
             Projection::Space(SpaceProjection { view, .. }) => 0.5 * view.camera.width / view.px_per_unit(),
+        }
+    }
+
+    /// The axes of the view.
+    pub(crate) fn lens(&self) -> Lens {
+        match self {
+            Projection::Plane(viewport) => viewport.camera.lens,
+            Projection::Space(_) => Lens::NONE,
+        }
+    }
+
+    /// The length on the screen of a vector of the plane.
+    pub(crate) fn length_px(&self, vector: [f64; 2]) -> f64 {
+        let [right, up] = match self {
+            Projection::Plane(viewport) => viewport.px_of_vector(vector),
+            Projection::Space(_) => vector.map(|part| part / self.units_per_px()),
+        };
+        right.hypot(up)
+    }
+
+    /// The lower left and the upper right corner of the part of the plane in view, in coordinates of the lens.
+    pub(crate) fn corners(&self) -> [[f64; 2]; 2] {
+        match self {
+            Projection::Plane(viewport) => viewport.corners(),
+            Projection::Space(space) => [-1.0, 1.0].map(|side| space.view.xy_from_box([side; 2])),
         }
     }
 

@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn each_point_has_its_colour_and_its_light() {
-        let camera = Camera { center: [0.0; 2], width: 4.0 };
+        let camera = Camera::new([0.0; 2], 4.0);
         let scale = SymLog::symmetric(0.5, 10.0);
         let heights = HeightField::sample(|[x, y]| 2.0 * x.sin() * y.cos(), camera, &scale);
         let view = SpaceView { camera, orbit: Orbit::HOME, size_px: [300.0, 240.0] };

@@ -139,7 +139,7 @@ impl CurveRenderer {
             plot.upload(device, queue, Arc::clone(set));
         }
         plot.frame.clear();
-        plot.frame.push(Frame { size_px: placement.size_px, offset_per_unit: 1.0, ..Frame::default() });
+        plot.frame.push(Frame { size_px: placement.size_px, ..Frame::default() });
         plot.frame.upload(device, queue);
         plot.areas.clear();
         plot.areas.push(PlotArea { px_per_unit: placement.px_per_unit, origin_px: placement.origin_px });

@@ -125,20 +125,17 @@ fn pipeline(
 /// Computes the shader's uniform values in double precision: the shader computes only what differs between pixels.
 fn loss_map(scene: &Scene) -> LossMap {
     let Scene { viewport, landscape, scale, .. } = scene;
-    let units_per_px = viewport.units_per_px();
     let loss = landscape.loss(viewport.camera.center);
     let [lowest_contour, highest_contour] = scale.contour_range(scene.contours);
     let (level, gap) = nearest_contour(scale, scene.contours, loss);
-    let coordinates = Coordinates::of(landscape, viewport.camera.center);
+    let coordinates = Coordinates::of(landscape, viewport.camera.center, viewport.xy_per_px());
     let [(first_hi, first_lo), (second_hi, second_lo)] = coordinates.center.map(split);
-    let per_px = |directions: [f64; 2]| directions.map(|direction| (direction * units_per_px) as f32);
     LossMap {
         center_hi: [first_hi, second_hi],
         center_lo: [first_lo, second_lo],
-        first_per_px: per_px(coordinates.first),
-        second_per_px: per_px(coordinates.second),
+        first_per_px: coordinates.first.map(|change| change as f32),
+        second_per_px: coordinates.second.map(|change| change as f32),
         numbers: coordinates.numbers,
-        units_per_px: units_per_px as f32,
         center_loss: loss as f32,
         inv_linear: (1.0 / scale.linear) as f32,
         inv_length: (1.0 / scale.length()) as f32,
@@ -149,14 +146,14 @@ fn loss_map(scene: &Scene) -> LossMap {
         center_level: level as f32,
         center_gap: gap as f32,
         contour_width_px: FLAT_CONTOUR_WIDTH * scene.pixels_per_point,
-        padding: 0.0,
+        padding: [0.0; 2],
     }
 }
 
 /// The coordinates in which a shader evaluates a landscape: u and v of the paper's valley, else x and y.
 struct Coordinates {
     center: [f64; 2],
-    /// The changes of the first coordinate to the right and upwards.
+    /// The changes of the first coordinate by a pixel to the right and upwards.
     first: [f64; 2],
     second: [f64; 2],
     /// The numbers that the shader reads.
@@ -164,7 +161,8 @@ struct Coordinates {
 }
 
 impl Coordinates {
-    fn of(landscape: &Landscape, center: [f64; 2]) -> Coordinates {
+    /// The coordinates about a point. `right` and `up` are vectors of one pixel.
+    fn of(landscape: &Landscape, center: [f64; 2], [right, up]: [[f64; 2]; 2]) -> Coordinates {
         let mut numbers = [0.0; 16];
         let coordinates = |center, first, second, numbers: [f32; 16]| Coordinates {
             center,
@@ -175,14 +173,14 @@ impl Coordinates {
         match landscape {
             Landscape::Valley(valley) => {
                 let Uv { u, v } = valley.uv_from_xy(center);
-                let (right, up) = (valley.uv_from_xy([1.0, 0.0]), valley.uv_from_xy([0.0, 1.0]));
+                let (right, up) = (valley.uv_from_xy(right), valley.uv_from_xy(up));
                 numbers[..3].copy_from_slice(&[valley.sharpness as f32, valley.slope as f32, (u * v) as f32]);
                 coordinates([u, v], [right.u, up.u], [right.v, up.v], numbers)
             }
             Landscape::Program(program) => {
                 let values = program.loss().wgsl_uniforms();
                 numbers[..values.len()].copy_from_slice(&values);
-                coordinates(center, [1.0, 0.0], [0.0, 1.0], numbers)
+                coordinates(center, [right[0], up[0]], [right[1], up[1]], numbers)
             }
         }
     }

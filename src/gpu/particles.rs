@@ -328,17 +328,13 @@ impl Paths {
 /// where the mean is not finite. In space, long pieces are divided.
 fn push_spaced(points: &mut Vec<[f32; 2]>, scene: &Scene, path: &[[f32; 2]]) {
     let [center_x, center_y] = scene.viewport.camera.center;
-    let offset_per_unit = scene.offset_per_unit();
     let (spacing, longest) = match &scene.space {
         None => (SPACING_PX, f32::INFINITY),
         Some(space) => (SPACING_PX / space.view(scene).px_per_unit() as f32, LONGEST_IN_SPACE),
     };
     let mut previous = NO_POINT;
     for (index, [x, y]) in path.iter().enumerate() {
-        let point = [
-            ((f64::from(*x) - center_x) * offset_per_unit) as f32,
-            ((f64::from(*y) - center_y) * offset_per_unit) as f32,
-        ];
+        let point = scene.offset([f64::from(*x) - center_x, f64::from(*y) - center_y]).map(|part| part as f32);
         let length = (point[0] - previous[0]).hypot(point[1] - previous[1]);
         let is_close = length < spacing;
         if !is_close || index + 1 == path.len() {

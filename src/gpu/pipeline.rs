@@ -375,8 +375,9 @@ pub struct Frame {
     pub center_hi: [f32; 2],
     pub center_lo: [f32; 2],
     pub size_px: [f32; 2],
-    pub offset_per_unit: f32,
-    pub padding: f32,
+    pub first_per_unit: [f32; 2],
+    pub second_per_unit: [f32; 2],
+    pub padding: [f32; 2],
 }
 
 /// Mirrors `LossMap` of `heatmap.wgsl`.
@@ -388,7 +389,6 @@ pub struct LossMap {
     pub first_per_px: [f32; 2],
     pub second_per_px: [f32; 2],
     pub numbers: [[f32; 4]; 4],
-    pub units_per_px: f32,
     pub center_loss: f32,
     pub inv_linear: f32,
     pub inv_length: f32,
@@ -399,7 +399,7 @@ pub struct LossMap {
     pub center_level: f32,
     pub center_gap: f32,
     pub contour_width_px: f32,
-    pub padding: f32,
+    pub padding: [f32; 2],
 }
 
 /// Mirrors `Trail` of `trails.wgsl`.

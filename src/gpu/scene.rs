@@ -38,11 +38,11 @@ impl SpaceScene {
 }
 
 impl Scene {
-    /// The offset in the shaders of a point one unit of the plane from the camera's centre.
-    pub(super) fn offset_per_unit(&self) -> f64 {
+    /// The offset in the shaders of a point at a distance from the camera's centre.
+    pub(super) fn offset(&self, from_center: [f64; 2]) -> [f64; 2] {
         match self.space {
-            None => 1.0 / self.viewport.units_per_px(),
-            Some(_) => 2.0 / self.viewport.camera.width,
+            None => self.viewport.px_of_vector(from_center),
+            Some(_) => from_center.map(|part| part * 2.0 / self.viewport.camera.width),
         }
     }
 }

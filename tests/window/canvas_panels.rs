@@ -376,7 +376,7 @@ fn a_picture_has_no_interaction_hints() {
     harness.state().player.send(PlayerCommand::Select(Some(particle)));
     advance_to(&mut harness, 101);
     // So far away that the step is too short to be visible.
-    let far = Camera { center: [0.0, 0.0], width: 1e4 };
+    let far = Camera::new([0.0, 0.0], 1e4);
     let document = harness.state().document.clone();
     harness.state_mut().landscape.restore_view(&document, far, Orbit::HOME);
     harness.run_steps(3);

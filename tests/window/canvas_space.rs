@@ -171,7 +171,7 @@ pub fn advance_to(harness: &mut Harness<'_, Stage>, step: u64) {
 }
 
 const SCALE: SymLog = SymLog::symmetric(0.5, 10.0);
-const CAMERA: Camera = Camera { center: [0.5, -0.25], width: 3.0 };
+const CAMERA: Camera = Camera::new([0.5, -0.25], 3.0);
 
 fn waves([x, y]: [f64; 2]) -> f64 {
     3.0 * (2.0 * x).sin() * (1.5 * y).cos() + x

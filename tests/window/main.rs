@@ -1,6 +1,7 @@
 //! The window: the app as a user drives it, its panels and its drawing.
 
 mod app_shell;
+mod canvas_lens;
 mod canvas_logic;
 mod canvas_panels;
 mod canvas_space;

@@ -79,8 +79,8 @@ macro_rules! layout {
 
 fn layouts() -> BTreeMap<&'static str, Layout> {
     BTreeMap::from([
-        layout!(Frame: center_hi, center_lo, size_px, offset_per_unit, padding),
-        layout!(LossMap: center_hi, center_lo, first_per_px, second_per_px, numbers, units_per_px, center_loss,
+        layout!(Frame: center_hi, center_lo, size_px, first_per_unit, second_per_unit, padding),
+        layout!(LossMap: center_hi, center_lo, first_per_px, second_per_px, numbers, center_loss,
             inv_linear, inv_length, zero, contours, lowest_contour, highest_contour, center_level, center_gap,
             contour_width_px, padding),
         layout!(Trail: color, opacity, edge_opacity, edge_px, half_width_px, fade_steps, first_age, oldest_age,

@@ -8,7 +8,7 @@ use valleyscope_engine::quantity::Range;
 use valleyscope_engine::setting::{SettingInfo, SettingPath};
 use valleyscope_engine::simulation::{Record, SimulationSpec};
 use valleyscope_experiments::preset::{LandscapePreset, LessonStep, TitledSimulation};
-use valleyscope_experiments::view::{Colormap, ViewProjection, ViewSettings};
+use valleyscope_experiments::view::{Colormap, Inset, ViewProjection, ViewSettings};
 
 use super::canvas::{FIRST_SCALE, color_scale, colormap_name};
 use super::controls::{controls_set_by, show_slider, sliders_set_by};
@@ -239,6 +239,10 @@ pub(super) fn show(ui: &mut Ui, view: &mut ViewSettings) {
     ui.separator();
     for projection in ViewProjection::ALL {
         radio_button(ui, &mut view.projection, projection, projection.title());
+    }
+    let mut has_inset = view.inset.is_some();
+    if check_box(ui, &mut has_inset, "Inset with the view along the valley").changed() {
+        view.inset = has_inset.then(Inset::default);
     }
     ui.separator();
     check_box(ui, &mut view.contours, "Contour lines");

@@ -102,9 +102,11 @@ impl RegisteredTab for LandscapeTab {
             ("R", "Restart at step 0"),
             ("F", "Follow the particles, or stop following"),
             ("3", "Show the landscape as a surface in space, or from above"),
+            ("4", "Show the landscape along the valley, each axis with its own scale, or from above"),
             (
                 "Arrows on the landscape",
-                "Move the view; in space turn it, or move it with Ctrl; first Tab to the landscape",
+                "Move the view; in space turn it, or move it with Ctrl; along the valley stretch it by ↑ and ↓ with \
+                 Shift; first Tab to the landscape",
             ),
             ("Page Down, Page Up, or a clicker", "Next or previous step of a lesson"),
         ],
@@ -308,6 +310,9 @@ impl Tab for LandscapeTab {
         if keys.pressed_once(Key::Num3) {
             self.editor.draft.document.view.toggle(ViewProjection::Space);
         }
+        if keys.pressed_once(Key::Num4) {
+            self.editor.draft.document.view.toggle(ViewProjection::Valley);
+        }
     }
 
     /// Goes through the lesson. A field in which text is typed loses the focus, so that its value is taken first.
@@ -401,7 +406,7 @@ impl LandscapeTab {
         if !view.follow {
             view.camera = Some(self.landscape.camera());
         }
-        if view.space {
+        if view.is_in_space() {
             view.orbit = Some(self.landscape.orbit());
         }
         view

@@ -45,8 +45,8 @@ pub(super) struct FigureArgs {
     /// Dots per inch of a PNG
     #[arg(long, value_name = "D", default_value = "300", allow_hyphen_values = true)]
     dpi: f64,
-    /// Draw a landscape flat or as a surface in space, seen as in the preset [default: as in the preset]
-    #[arg(long, value_name = "2d|3d", value_parser = one_of(&ViewProjection::ALL, ViewProjection::name))]
+    /// Draw a landscape flat, as a surface in space, or along its valley [default: as in the preset]
+    #[arg(long, value_name = "2d|3d|valley", value_parser = one_of(&ViewProjection::ALL, ViewProjection::name))]
     #[arg(conflicts_with_all = ["all", "runs", "certainty"])]
     view: Option<ViewProjection>,
     /// Set a field of the preset of a landscape or a phase diagram, such as noise=0.5; may be repeated

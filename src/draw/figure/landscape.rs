@@ -19,7 +19,7 @@ use crate::draw::canvas::{Canvas, LINE, MapImage, area, rgb};
 use crate::draw::curves::{CURVE_WIDTH, CurveAxis, CurveLines, CurvePlot, draw_key};
 use crate::draw::diagnostics::middle;
 use crate::draw::landscape::{
-    ASPECT, LabelledSides, LandscapePainter, Paths, around, contour_stroke, pixel_rgb, space_axes,
+    ASPECT, LabelledSides, LandscapePainter, Paths, along_valley, around, contour_stroke, pixel_rgb, space_axes,
 };
 use crate::draw::map::Swatch;
 use crate::draw::projection::{Projection, SpaceProjection};
@@ -313,7 +313,10 @@ impl LandscapePlot {
         let (start, spread) = ([start.x.get(), start.y.get()], start.spread.get());
         // A view that does not follow the particles keeps its camera.
         let paths = ensembles.iter().map(|ensemble| -> Paths<'_> { (ensemble.mean, ensemble.particles) });
-        let camera = view.camera.filter(|_| !view.follow).unwrap_or_else(|| around(paths, start, spread));
+        let camera = view.camera.filter(|_| !view.follow).unwrap_or_else(|| match view.is_along_valley() {
+            true => along_valley(&trajectories.spec().landscape, paths, start),
+            false => around(paths, start, spread),
+        });
         let viewport = Viewport { camera, size_px: [1000.0, (1000.0 * ASPECT) as f32] };
         let landscapes: Vec<Landscape> =
             trajectories.runs().iter().map(|run| run.spec().landscape.landscape()).collect();
@@ -380,9 +383,9 @@ impl LandscapePlot {
 
     /// Whether the optimizer's final mean is in view.
     fn holds_end(&self, ensemble: &Ensemble<'_>) -> bool {
-        let Camera { center, width } = self.camera;
-        let half = [0.5 * width, 0.5 * ASPECT * width];
-        ensemble.mean.last().is_some_and(|end| (0..2).all(|axis| (end[axis] - center[axis]).abs() <= half[axis]))
+        let [low, high] = self.viewport([1.0, ASPECT as f32]).corners();
+        let is_inside = |at: [f64; 2]| (0..2).all(|axis| (low[axis]..=high[axis]).contains(&at[axis]));
+        ensemble.mean.last().is_some_and(|end| is_inside(self.camera.lens.coordinates(*end)))
     }
 
     /// The tracks in the order of drawing, those that lead furthest from the start first: optimizers follow the same
@@ -486,7 +489,7 @@ impl LandscapePlot {
     /// Draws the colour bar beside an area, with the levels of contour lines.
     fn draw_bar(&self, canvas: &Canvas, panel: Rect) {
         let bar = self.bar.draw(canvas, panel);
-        for level in self.scale.contour_levels().filter(|_| self.view.contours) {
+        for level in self.scale.contour_levels(SymLog::CONTOURS).filter(|_| self.view.contours) {
             let y = bar.bottom() - self.scale.position(level) as f32 * bar.height();
             let stroke = contour_stroke(&self.scale, self.view.colormap, level);
             canvas.painter.line_segment([pos2(bar.left(), y), pos2(bar.right(), y)], stroke);

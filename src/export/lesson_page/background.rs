@@ -6,7 +6,7 @@ use serde::Serialize;
 use valleyscope_engine::landscape::{Landscape, LandscapeSpec, Uv};
 use valleyscope_experiments::preset::LandscapePreset;
 use valleyscope_experiments::view::ticks::Ticks;
-use valleyscope_experiments::view::{AutoScale, Colormap, SymLog, ViewSettings, Viewport};
+use valleyscope_experiments::view::{AutoScale, Colormap, Lens, SymLog, ViewSettings, Viewport};
 
 use super::recording::{EnsembleRecording, Recording, StepPlan};
 use crate::draw::{ASPECT, FigureError, Grid, against, around, encoded, pixel_rgb};
@@ -96,7 +96,7 @@ impl LandscapePicture {
         let shown = runs.iter().filter(|run| group.contains(&run.plan.spec.landscape));
         let paths = shown.flat_map(|run| run.ensembles.iter().map(EnsembleRecording::paths));
         // A view that does not follow the particles has its own camera.
-        let camera = view.camera.filter(|_| !view.follow);
+        let camera = view.camera.filter(|camera| !view.follow && camera.lens.is_none());
         let camera = camera.unwrap_or_else(|| around(paths, [start.x.get(), start.y.get()], start.spread.get()));
         let half = [0.5 * camera.width, 0.5 * ASPECT * camera.width];
         let [x, y] = [0, 1].map(|side| [camera.center[side] - half[side], camera.center[side] + half[side]]);
@@ -175,7 +175,7 @@ fn contours(landscape: &Landscape, view: &ViewSettings, scale: &SymLog, [x, y]: 
     let width = x[1] - x[0];
     let step = |[px, py]: [f64; 2]| [(px - x[0]) / width * STEPS, (y[1] - py) / width * STEPS];
     let of_level = |level: f64| {
-        let lines = grid.separate_lines(landscape, scale, level, CLOSEST * width);
+        let lines = grid.separate_lines(landscape, (scale, SymLog::CONTOURS), level, (Lens::NONE, CLOSEST * width));
         let stored = |line: &Vec<[f64; 2]>| -> Vec<i32> {
             let steps: Vec<[f64; 2]> = line.iter().map(|at| step(*at)).collect();
             straightened(&steps).into_iter().flatten().map(|part| part.round() as i32).collect()
@@ -186,7 +186,7 @@ fn contours(landscape: &Landscape, view: &ViewSettings, scale: &SymLog, [x, y]: 
             lines: lines.iter().map(stored).collect(),
         }
     };
-    scale.contour_levels().map(of_level).filter(|contour| !contour.lines.is_empty()).collect()
+    scale.contour_levels(SymLog::CONTOURS).map(of_level).filter(|contour| !contour.lines.is_empty()).collect()
 }
 
 /// Removes the points of a line that lie within [`STRAIGHT`] of the rest (the algorithm of Ramer, Douglas and Peucker).

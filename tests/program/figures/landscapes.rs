@@ -155,7 +155,7 @@ fn losses_that_are_no_numbers_are_hatched() {
     let formula = LandscapeFormula::new("Half a plane", "L = ln(x) + y^2").expect("a loss");
     preset.spec_mut().landscape = LandscapeSpec::new(LandscapeKind::Formula(formula));
     preset.spec_mut().start.x = StartCoordinate::clamped(1.0);
-    let camera = Camera { center: [0.0, 0.0], width: 4.0 };
+    let camera = Camera::new([0.0, 0.0], 4.0);
     preset.view = Some(ViewSettings { camera: Some(camera), follow: false, ..ViewSettings::default() });
     let svg = drawn(&preset, PAGE_MM);
     let document = Document::parse(&svg).expect("well-formed XML");
@@ -271,7 +271,7 @@ fn without_contours_and_axes_of_the_valley_there_are_none() {
 #[test]
 fn in_space_ends_lie_on_the_surface_and_axes_have_names() {
     let mut preset = short();
-    let (camera, scale) = (Camera { center: [0.5, 0.2], width: 2.0 }, SymLog::symmetric(0.02, 5.0));
+    let (camera, scale) = (Camera::new([0.5, 0.2], 2.0), SymLog::symmetric(0.02, 5.0));
     let orbit = Orbit { azimuth: -60.0, elevation: 50.0 };
     preset.view = Some(ViewSettings {
         projection: ViewProjection::Space,
@@ -305,6 +305,31 @@ fn in_space_ends_lie_on_the_surface_and_axes_have_names() {
         let nearest = ends.iter().map(|end| (end[0] - x - px).hypot(end[1] - y - py)).fold(f64::INFINITY, f64::min);
         assert!(nearest < 0.05, "no end at {px}, {py}, but at {ends:?}");
     }
+}
+
+#[test]
+fn along_the_valley_the_axes_are_u_and_v_and_the_stretch_is_named() {
+    let mut preset = short();
+    preset.view = Some(ViewSettings { projection: ViewProjection::Valley, ..ViewSettings::default() });
+    let svg = drawn(&preset, PAGE_MM);
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let texts = texts(&document);
+    for name in ["u", "v"] {
+        assert!(texts.iter().any(|(text, ..)| *text == name), "no axis {name}");
+    }
+    assert!(texts.iter().all(|(text, ..)| !["x", "y"].contains(text)));
+    let stretch = texts.iter().find_map(|(text, ..)| text.split_once("v × ")).expect("the stretch is named").1;
+    let stretch: f64 = stretch.trim_end_matches(" against u").parse().expect("a number");
+    assert!(stretch >= 2.0 && stretch.log2().fract() == 0.0, "{stretch}");
+    // The final means are where the labels of the axes say.
+    let mut simulation = Simulation::new(preset.spec().clone());
+    (0..200).for_each(|_| simulation.advance());
+    let uv = preset.spec().landscape.landscape().uv_from_xy(simulation.ensembles()[0].mean_position());
+    let [across, up] = axes(&document, GROUND);
+    let mean = &paths(&document, ADAM, MEAN)[0];
+    let [x, y] = mean[mean.len() - 1];
+    near(x, across.place(uv.u));
+    near(y, up.place(uv.v));
 }
 
 #[test]
@@ -344,7 +369,7 @@ fn losses_are_drawn_at_their_labels() {
 #[test]
 fn the_view_of_a_preset_that_does_not_follow_is_kept() {
     let mut preset = short();
-    let camera = Camera { center: [10.0, -5.0], width: 4.0 };
+    let camera = Camera::new([10.0, -5.0], 4.0);
     preset.view = Some(ViewSettings { camera: Some(camera), follow: false, ..ViewSettings::default() });
     let svg = drawn(&preset, PAGE_MM);
     let document = Document::parse(&svg).expect("well-formed XML");

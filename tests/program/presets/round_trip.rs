@@ -36,7 +36,7 @@ fn optional_fields_and_settings_are_written_without_wrappers() {
     assert_eq!(preset.spec().steps, Some(3000));
     assert_eq!(preset.spec().temperature, Some(Temperature::clamped(0.25)));
     assert_eq!(preset.spec().optimizers[0].color, Some([1, 2, 3]));
-    assert_eq!(preset.view.as_ref().unwrap().camera, Some(Camera { center: [0.5, -2.0], width: 4.0 }));
+    assert_eq!(preset.view.as_ref().unwrap().camera, Some(Camera::new([0.5, -2.0], 4.0)));
     assert_eq!(preset.lesson[0].set[..2], [Setting::Noise(Noise::clamped(1.5).into()), Setting::Steps(None)]);
     assert_eq!(preset.record().changes[0].step, 3);
     // `Some` and a byte order mark are accepted too.
@@ -167,7 +167,7 @@ fn view() -> impl Strategy<Value = ViewSettings> {
     let scale = (1e-300..1.0_f64, 0.0..1e300_f64, 1.0..1e300_f64);
     let scale = scale.prop_map(|(linear, below, max)| SymLog { linear, min: -below, max });
     let camera =
-        (-1e12..1e12_f64, -1e12..1e12_f64, 1e-12..1e12_f64).prop_map(|(x, y, width)| Camera { center: [x, y], width });
+        (-1e12..1e12_f64, -1e12..1e12_f64, 1e-12..1e12_f64).prop_map(|(x, y, width)| Camera::new([x, y], width));
     let orbit = (-180.0..180.0_f64, 5.0..90.0_f64).prop_map(|(azimuth, elevation)| Orbit { azimuth, elevation });
     let looks = (proptest::option::of(camera), proptest::option::of(orbit));
     let switches = any::<[bool; 6]>();

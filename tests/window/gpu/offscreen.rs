@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use image::RgbaImage;
 use valleyscope::gpu::{EnsembleKey, EnsembleStyle, Positions, Renderer, Scene};
 use valleyscope_engine::landscape::{Landscape, LandscapeFormula, LandscapeKind, LandscapeSpec, NarrowValley, Uv};
-use valleyscope_experiments::view::{Camera, Colormap, SymLog, Viewport};
+use valleyscope_experiments::view::{Camera, Colormap, Lens, SymLog, Viewport};
 
 pub struct Gpu {
     pub device: wgpu::Device,
@@ -189,7 +189,7 @@ fn colors_are_those_of_the_loss_for_all_maps_landscapes_and_widths() {
     for colormap in Colormap::ALL {
         for (sharpness, slope, rotation) in landscapes {
             for (width, center) in [(10.0, [0.3, -0.2]), (3.0, [0.9, 0.5]), (0.1, [1.3, 0.7]), (1e-3, [-0.4, 1.1])] {
-                let mut scene = scene(SIZE, Camera { center, width });
+                let mut scene = scene(SIZE, Camera::new(center, width));
                 scene.colormap = colormap;
                 scene.landscape = Landscape::Valley(NarrowValley::new(sharpness, slope, rotation));
                 for scale in SCALES {
@@ -205,10 +205,29 @@ fn colors_are_those_of_the_loss_for_all_maps_landscapes_and_widths() {
 }
 
 #[test]
+fn colors_through_a_lens_are_those_of_the_loss() {
+    let mut renderer = renderer(PLAIN);
+    let spec = LandscapeSpec::default();
+    let himmelblau = LandscapeSpec::new(LandscapeKind::Himmelblau);
+    let lens = Lens::along(&spec, &[], None);
+    for landscape in [spec.landscape(), spec.as_program(), himmelblau.landscape()] {
+        for (range, scale) in [([[1.0, 3.0], [-0.05, 0.04]], SCALES[0]), ([[-1.0, 4.0], [-3.0, -1.0]], SCALES[1])] {
+            let aspect = f64::from(SIZE[0]) / f64::from(SIZE[1]);
+            let mut scene = scene(SIZE, lens.framing(range, aspect, None));
+            scene.landscape = landscape.clone();
+            scene.scale = scale;
+            let image = draw(&mut renderer, PLAIN, &scene);
+            let colors = assert_colors_are_right(&scene, &image, &format!("{range:?}"));
+            assert!(colors > 10, "{colors} colours in {range:?}");
+        }
+    }
+}
+
+#[test]
 fn a_loss_that_is_not_a_number_is_hatched_whatever_is_done_with_it() {
     let mut renderer = renderer(PLAIN);
     let mut drawn = |text: &str| {
-        let mut scene = scene(SIZE, Camera { center: [0.3, -0.2], width: 10.0 });
+        let mut scene = scene(SIZE, Camera::new([0.3, -0.2], 10.0));
         let formula = LandscapeFormula::new("Typed", text).expect("a loss");
         scene.landscape = LandscapeSpec::new(LandscapeKind::Formula(formula)).landscape();
         let image = draw(&mut renderer, PLAIN, &scene);
@@ -260,7 +279,7 @@ fn deep_zooms_are_smooth() {
             let center = zero_of_loss(&landscape, 3.0);
             let [dx, dy] = landscape.gradient(center);
             let highest = 0.5 * width * dx.hypot(dy);
-            let mut scene = scene(SIZE, Camera { center, width });
+            let mut scene = scene(SIZE, Camera::new(center, width));
             scene.landscape = landscape;
             scene.scale = SymLog::symmetric(0.1 * highest, highest);
             let image = draw(&mut renderer, PLAIN, &scene);
@@ -275,7 +294,7 @@ fn deep_zooms_are_smooth() {
 fn extreme_views_have_colors() {
     let mut renderer = renderer(PLAIN);
     for (sharpness, width) in [(1000.0, 1e12), (1000.0, 1e20), (0.1, 1e15)] {
-        let mut scene = scene(SIZE, Camera { center: [0.1, 0.2], width });
+        let mut scene = scene(SIZE, Camera::new([0.1, 0.2], width));
         scene.landscape = Landscape::Valley(NarrowValley::new(sharpness, 0.1, FRAC_PI_6));
         let image = draw(&mut renderer, PLAIN, &scene);
         assert_eq!(rgb(&image, 3, 5), Colormap::Viridis.rgb(1.0), "a {sharpness}, width {width}");
@@ -315,7 +334,7 @@ fn assert_contours_are_right(scene: &Scene) {
 
 #[test]
 fn contours_are_at_the_values_of_the_scale() {
-    let mut scene = scene([300, 200], Camera { center: [0.2, 0.1], width: 1.0 });
+    let mut scene = scene([300, 200], Camera::new([0.2, 0.1], 1.0));
     scene.contours = 16;
     for min in [-2.0, -0.1, 0.0] {
         scene.scale = SymLog { linear: 0.05, min, max: 2.0 };
@@ -328,7 +347,7 @@ fn contours_are_sharp_at_deep_zooms() {
     // The scale spans everything, so that neighbouring pixels differ by a millionth of a contour's step.
     for width in [1e-4, 1e-6] {
         let landscape = Landscape::Valley(NarrowValley::new(10.0, 0.1, FRAC_PI_6));
-        let mut scene = scene(SIZE, Camera { center: zero_of_loss(&landscape, 3.0), width });
+        let mut scene = scene(SIZE, Camera::new(zero_of_loss(&landscape, 3.0), width));
         scene.contours = 16;
         scene.scale = SymLog::symmetric(0.05, 20.0);
         assert_contours_are_right(&scene);
@@ -337,7 +356,7 @@ fn contours_are_sharp_at_deep_zooms() {
 
 #[test]
 fn contours_fade_where_they_would_crowd() {
-    let mut scene = scene(SIZE, Camera { center: [3.0, 3.0], width: 4.0 });
+    let mut scene = scene(SIZE, Camera::new([3.0, 3.0], 4.0));
     scene.landscape = Landscape::Valley(NarrowValley::new(1000.0, 0.1, FRAC_PI_6));
     scene.scale = SymLog::symmetric(0.01, 1e6);
     let mut renderer = renderer(PLAIN);

@@ -8,7 +8,7 @@ use super::offscreen::{PLAIN, RED, draw, gpu, key, points, push, renderer, scene
 
 /// Returns a flat ground of one colour, so that every change is an overlay's. Units are 100 pixels.
 fn flat() -> Scene {
-    let mut scene = scene([400, 300], Camera { center: [2.0, 1.5], width: 4.0 });
+    let mut scene = scene([400, 300], Camera::new([2.0, 1.5], 4.0));
     scene.scale = SymLog::symmetric(1e9, 1e12);
     scene
 }

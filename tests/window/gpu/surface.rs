@@ -13,7 +13,7 @@ use super::offscreen::{PLAIN, RED, difference, gpu, key, painted, points, push, 
 use super::overlays::pixel;
 
 const SIZE: [u32; 2] = [600, 450];
-const CAMERA: Camera = Camera { center: [0.5, -0.25], width: 3.0 };
+const CAMERA: Camera = Camera::new([0.5, -0.25], 3.0);
 
 /// A ridge along y, as high as the box, with a plain to each side.
 fn ridge([x, y]: [f64; 2]) -> f64 {

@@ -229,7 +229,7 @@ mod tests {
     use crate::view::{AutoScale, Orbit, Viewport};
 
     const SCALE: SymLog = SymLog::symmetric(0.5, 10.0);
-    const CAMERA: Camera = Camera { center: [0.5, -0.25], width: 3.0 };
+    const CAMERA: Camera = Camera::new([0.5, -0.25], 3.0);
 
     fn waves([x, y]: [f64; 2]) -> f64 {
         3.0 * (2.0 * x).sin() * (1.5 * y).cos() + x
@@ -271,7 +271,7 @@ mod tests {
     fn losses_that_are_not_finite_leave_a_hole() {
         for nothing in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             let pole = |[x, y]: [f64; 2]| if x.hypot(y) < 0.5 { nothing } else { x };
-            let camera = Camera { center: [0.0; 2], width: 4.0 };
+            let camera = Camera::new([0.0; 2], 4.0);
             let field = HeightField::sample(pole, camera, &SCALE);
             assert_eq!((field.height([0.0; 2]), field.normal([0.0; 2])), (None, None));
             assert!(field.height([0.6, 0.6]).is_some());
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_line_of_sight_meets_the_surface_the_side_below_it_or_nothing() {
-        let camera = Camera { center: [0.0; 2], width: 2.0 };
+        let camera = Camera::new([0.0; 2], 2.0);
         let field = HeightField::sample(|_| 0.0, camera, &SCALE);
         let view = SpaceView { camera, orbit: Orbit { azimuth: 0.0, elevation: 20.0 }, size_px: [400.0; 2] };
         let sight = |point| field.sight(&view.ray(view.project(point).px));
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn a_hill_hides_what_is_behind_it() {
         let hill = |[x, _]: [f64; 2]| if x.abs() < 0.2 { 10.0 } else { 0.0 };
-        let camera = Camera { center: [0.0; 2], width: 2.0 };
+        let camera = Camera::new([0.0; 2], 2.0);
         let field = HeightField::sample(hill, camera, &SCALE);
         let low = SpaceView { camera, orbit: Orbit { azimuth: 0.0, elevation: 20.0 }, size_px: [400.0; 2] };
         assert!(field.hides(&low, field.point([-0.5, 0.0]).expect("flat")));

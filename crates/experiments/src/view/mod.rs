@@ -3,6 +3,7 @@
 mod color_difference;
 pub mod formula;
 mod height_field;
+mod lens;
 mod line_colors;
 pub mod range;
 pub mod rule_summary;
@@ -16,6 +17,7 @@ use valleyscope_engine::landscape::{HomeView, Landscape, LandscapeSpec};
 
 pub use color_difference::{Background, ColorUse, Vision, color_difference, contrasting, faded};
 pub use height_field::{HeightField, Sight};
+pub use lens::{Lens, LensAxes};
 pub use line_colors::{Dash, OwnColors, Pen, assigned_colors, simulation_colors, sweep_colors, usual_colors};
 pub use range::{Band, DiagnosticInfo, DiagnosticMetric};
 pub use space::{AxisLabel, AxisLine, Orbit, Projected, Ray, SpaceAxes, SpaceAxesStyle, SpaceView, ViewAxes};
@@ -41,9 +43,11 @@ pub struct ViewSettings {
     pub follow: bool,
     /// Whether the selected particle has arrows.
     pub glyphs: bool,
-    /// The initial camera; `None` is [`Camera::home`] of the landscape.
+    /// The initial camera of the projection; `None` is [`Camera::home`] of the landscape.
     pub camera: Option<Camera>,
     pub projection: ViewProjection,
+    /// The inset with the view along the valley, on the other projections.
+    pub inset: Option<Inset>,
     /// The initial direction of view of the surface; `None` is [`Orbit::HOME`].
     pub orbit: Option<Orbit>,
 }
@@ -55,6 +59,16 @@ impl ViewSettings {
     /// Returns whether the landscape is drawn as a surface in space.
     pub fn is_in_space(&self) -> bool {
         self.projection == ViewProjection::Space
+    }
+
+    /// Returns whether the view along the valley is drawn on the whole canvas.
+    pub fn is_along_valley(&self) -> bool {
+        self.projection == ViewProjection::Valley
+    }
+
+    /// Returns the inset that is drawn.
+    pub fn shown_inset(&self) -> Option<Inset> {
+        self.inset.filter(|_| !self.is_along_valley())
     }
 
     /// Changes to a projection, or from it to the plane.
@@ -71,16 +85,19 @@ pub enum ViewProjection {
     Plane,
     /// As a surface in space.
     Space,
+    /// In the landscape's coordinates u and v, each with its own scale, which follows the particles.
+    Valley,
 }
 
 impl ViewProjection {
-    pub const ALL: [ViewProjection; 2] = [ViewProjection::Plane, ViewProjection::Space];
+    pub const ALL: [ViewProjection; 3] = [ViewProjection::Plane, ViewProjection::Space, ViewProjection::Valley];
 
     /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             ViewProjection::Plane => "2d",
             ViewProjection::Space => "3d",
+            ViewProjection::Valley => "valley",
         }
     }
 
@@ -89,6 +106,7 @@ impl ViewProjection {
         match self {
             ViewProjection::Plane => "2-D",
             ViewProjection::Space => "3-D",
+            ViewProjection::Valley => "Along the valley",
         }
     }
 
@@ -97,7 +115,24 @@ impl ViewProjection {
         match self {
             ViewProjection::Plane => "From above, 2-D",
             ViewProjection::Space => "Surface in space, 3-D (3)",
+            ViewProjection::Valley => "Along the valley, each axis with its own scale (4)",
         }
+    }
+}
+
+/// The position and size of the inset with the view along the valley, in parts of the canvas.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Inset {
+    /// The upper left corner.
+    pub at: [f32; 2],
+    pub size: [f32; 2],
+}
+
+impl Default for Inset {
+    /// The lower right corner.
+    fn default() -> Inset {
+        Inset { at: [0.54, 0.54], size: [0.44, 0.43] }
     }
 }
 
@@ -116,12 +151,13 @@ impl Default for ViewSettings {
             glyphs: true,
             camera: None,
             projection: ViewProjection::Plane,
+            inset: None,
             orbit: None,
         }
     }
 }
 
-/// The part of the (x, y) plane in view. One unit is equally long in x and y.
+/// The part of the (x, y) plane in view. Without a lens, one unit is equally long in x and y.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Camera {
@@ -129,15 +165,23 @@ pub struct Camera {
     pub center: [f64; 2],
     /// Width of the view, in units of the plane.
     pub width: f64,
+    /// The axes of the view.
+    #[serde(default, skip_serializing_if = "Lens::is_none")]
+    pub lens: Lens,
 }
 
 impl Camera {
     /// The initial view of the paper's valley, from the start along the floor.
-    pub const HOME: Camera = Camera { center: [0.9, 0.5], width: 3.0 };
+    pub const HOME: Camera = Camera::new([0.9, 0.5], 3.0);
+
+    /// A camera that looks at the plane from above.
+    pub const fn new(center: [f64; 2], width: f64) -> Camera {
+        Camera { center, width, lens: Lens::NONE }
+    }
 
     pub fn home(landscape: &LandscapeSpec) -> Camera {
         let HomeView { center, width } = landscape.info().home;
-        Camera { center, width }
+        Camera::new(center, width)
     }
 }
 
@@ -149,27 +193,57 @@ pub struct Viewport {
 }
 
 impl Viewport {
-    /// Units of the plane per pixel.
+    /// Units of the plane per pixel, to the right.
     pub fn units_per_px(&self) -> f64 {
         self.camera.width / f64::from(self.size_px[0].max(1.0))
     }
 
+    /// The vectors of the plane that are one pixel long, to the right and upwards.
+    pub fn xy_per_px(&self) -> [[f64; 2]; 2] {
+        let (scale, Lens { right: [cos, sin], stretch, .. }) = (self.units_per_px(), self.camera.lens);
+        [[scale * cos, scale * sin], [-scale * sin / stretch, scale * cos / stretch]]
+    }
+
+    /// The pixels to the right and upwards of a vector of the plane.
+    pub fn px_of_vector(&self, vector: [f64; 2]) -> [f64; 2] {
+        let ([along, across], scale) = (self.camera.lens.coordinates(vector), 1.0 / self.units_per_px());
+        [along * scale, across * scale * self.camera.lens.stretch]
+    }
+
     pub fn px_from_xy(&self, [x, y]: [f64; 2]) -> [f32; 2] {
-        let [width, height] = self.size_px;
-        let scale = 1.0 / self.units_per_px();
-        [
-            ((x - self.camera.center[0]) * scale) as f32 + 0.5 * width,
-            0.5 * height - ((y - self.camera.center[1]) * scale) as f32,
-        ]
+        let ([width, height], [x_0, y_0]) = (self.size_px, self.camera.center);
+        let [right, up] = self.px_of_vector([x - x_0, y - y_0]);
+        [right as f32 + 0.5 * width, 0.5 * height - up as f32]
     }
 
     pub fn xy_from_px(&self, [px, py]: [f32; 2]) -> [f64; 2] {
+        let ([width, height], [first, second]) = (self.size_px, self.xy_per_px());
+        let (right, up) = (f64::from(px - 0.5 * width), f64::from(0.5 * height - py));
+        [0, 1].map(|axis| self.camera.center[axis] + right * first[axis] + up * second[axis])
+    }
+
+    /// The coordinates in the lens of the lower left and the upper right corner.
+    pub fn corners(&self) -> [[f64; 2]; 2] {
         let [width, height] = self.size_px;
-        let scale = self.units_per_px();
-        [
-            self.camera.center[0] + f64::from(px - 0.5 * width) * scale,
-            self.camera.center[1] - f64::from(py - 0.5 * height) * scale,
-        ]
+        [[0.0, height], [width, 0.0]].map(|corner| self.camera.lens.coordinates(self.xy_from_px(corner)))
+    }
+
+    /// The number of equal parts of the colours that contour lines separate: [`SymLog::CONTOURS`], and through a lens,
+    /// in which losses differ less, so many times more by a power of two that at least some lines are in view.
+    pub fn contours(&self, landscape: &Landscape, scale: &SymLog) -> u32 {
+        const LEAST: f64 = 9.0;
+        const FINEST: u32 = 64;
+        if self.camera.lens.is_none() {
+            return SymLog::CONTOURS;
+        }
+        let [width, height] = self.size_px;
+        let parts = [0.0, 0.25, 0.5, 0.75, 1.0];
+        let points = parts.iter().flat_map(|x| parts.map(|y| [width * x, height * y]));
+        let levels = points.map(|px| scale.position(landscape.loss(self.xy_from_px(px))).clamp(0.0, 1.0));
+        let [low, high] = levels.fold([1.0, 0.0], |[low, high]: [f64; 2], level| [low.min(level), high.max(level)]);
+        let lines = (high - low).max(0.0) * f64::from(SymLog::CONTOURS);
+        let finer = (LEAST / lines).log2().ceil().exp2().clamp(1.0, f64::from(FINEST));
+        SymLog::CONTOURS * finer as u32
     }
 }
 
@@ -212,11 +286,12 @@ impl SymLog {
         SymLog { linear, min: -max, max }
     }
 
-    /// The values at which contour lines lie, from the lowest to the highest. One of them is 0.
-    pub fn contour_levels(&self) -> impl Iterator<Item = f64> + use<> {
+    /// The values at which contour lines lie that separate this number of equal parts of the colours, from the lowest
+    /// to the highest. One of them is 0.
+    pub fn contour_levels(&self, parts: u32) -> impl Iterator<Item = f64> + use<> {
         let scale = *self;
-        let [lowest, highest] = self.contour_range(Self::CONTOURS);
-        (lowest..=highest).map(move |level| scale.contour_value(Self::CONTOURS, level))
+        let [lowest, highest] = self.contour_range(parts);
+        (lowest..=highest).map(move |level| scale.contour_value(parts, level))
     }
 
     /// The numbers of the lowest and of the highest contour line, counted from the one at 0, where the lines separate
@@ -364,12 +439,9 @@ fn suitable(landscape: &Landscape, viewport: &Viewport) -> SymLog {
         let px = [width * (column as f32 + 0.5) / COLUMNS as f32, height * (row as f32 + 0.5) / ROWS as f32];
         viewport.xy_from_px(px)
     };
-    let x: Vec<f64> = (0..COLUMNS).map(|column| at(column, 0)[0]).collect();
-    let mut losses = vec![0.0; COLUMNS * ROWS];
-    for (row, losses) in losses.chunks_exact_mut(COLUMNS).enumerate() {
-        landscape.losses_along(&x, at(0, row)[1], losses);
-    }
-    losses.retain(|loss| loss.is_finite());
+    let points = (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |column| (column, row)));
+    let losses = points.map(|(column, row)| landscape.loss(at(column, row)));
+    let mut losses: Vec<f64> = losses.filter(|loss| loss.is_finite()).collect();
     if losses.is_empty() {
         return NOTHING_IN_VIEW;
     }

@@ -384,7 +384,7 @@ mod space_axes_tests {
 
     #[test]
     fn each_axis_has_its_name_and_its_ticks_at_their_values() {
-        let camera = Camera { center: [1.0, 2.0], width: 4.0 };
+        let camera = Camera::new([1.0, 2.0], 4.0);
         let style = SpaceAxesStyle { tick: 5.0, gap: 3.0, name: 40.0, spacing: [46.0, 26.0] };
         let scale = SymLog::symmetric(0.01, 10.0);
         for azimuth in [-160.0, -110.0, -45.0, 20.0, 70.0, 135.0] {

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use egui::{Rect, Response, Ui};
-use valleyscope_engine::landscape::Landscape;
+use valleyscope_engine::landscape::{Landscape, LandscapeSpec};
 use valleyscope_engine::simulation::SimulationSpec;
-use valleyscope_experiments::view::{Camera, Orbit, SymLog, Viewport};
+use valleyscope_experiments::view::{Camera, Lens, Orbit, SymLog, ViewProjection, Viewport};
 
+use super::inset::InsetArea;
+use super::interaction::{SELECT_RADIUS, nearest_particle};
 use super::{CanvasLayout, LandscapePanel, Pane, paint};
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
@@ -35,6 +37,12 @@ pub(crate) enum CameraMove {
 #[derive(Debug, Default)]
 pub(crate) struct Framing {
     camera: Option<Camera>,
+    /// The camera along the valley, once it was needed.
+    lens: Option<Camera>,
+    lens_follower: Follower,
+    /// What the camera along the valley was last aimed at.
+    lens_inputs: Option<LensInputs>,
+    projection: ViewProjection,
     orbit: Option<Orbit>,
     /// The document's initial view in the last frame; a different one means another document or landscape.
     first: Option<InitialView>,
@@ -85,7 +93,17 @@ struct BoundsInputs {
 }
 
 impl Framing {
+    /// Returns the camera of the projection.
     pub(crate) fn camera(&self) -> Camera {
+        self.lens.filter(|_| self.projection == ViewProjection::Valley).unwrap_or_else(|| self.plane_camera())
+    }
+
+    /// Returns the camera along the valley, which an inset has, too.
+    pub(crate) fn lens_camera(&self) -> Option<Camera> {
+        self.lens
+    }
+
+    fn plane_camera(&self) -> Camera {
         self.camera.unwrap_or(Camera::HOME)
     }
 
@@ -104,17 +122,18 @@ impl Framing {
 
     /// Makes the next document start with its own initial camera.
     pub(crate) fn reset_view(&mut self) {
-        (self.camera, self.orbit) = (None, None);
+        (self.camera, self.lens, self.orbit) = (None, None, None);
     }
 
     pub(crate) fn restore_view(&mut self, document: &Document, index: usize, camera: Camera, orbit: Orbit) {
         self.first = Some(InitialView::of(document, index));
+        self.camera = Some(initial_camera(document, index));
         self.look_at(limited(camera));
         self.look_from(orbit);
     }
 
     pub(crate) fn look_at(&mut self, camera: Camera) {
-        self.camera = Some(camera);
+        *(if camera.lens.is_none() { &mut self.camera } else { &mut self.lens }) = Some(camera);
     }
 
     /// Fits the shown particles and the start into the view in the next frame.
@@ -126,8 +145,11 @@ impl Framing {
     pub(crate) fn begin(&mut self, document: &Document, index: usize) {
         let first = InitialView::of(document, index);
         let is_other = self.first.as_ref().is_none_or(|before| first.differs(before));
+        self.projection = document.view.projection;
         if self.camera.is_none() || is_other {
             self.camera = Some(first.camera);
+            self.lens = document.view.camera.filter(|camera| !camera.lens.is_none()).map(limited);
+            self.lens_inputs = None;
             self.look_from(first.orbit.unwrap_or(Orbit::HOME));
             self.follower.stop();
         }
@@ -135,12 +157,34 @@ impl Framing {
     }
 
     /// Moves the camera to fit or to follow the particles of the simulations of these indices, the first of which has
-    /// the start. `aspect` is the width of the canvas over its height.
-    pub(crate) fn update(&mut self, ui: &Ui, document: &Document, live: &Live, simulations: Range<usize>, aspect: f64) {
+    /// the start. `aspect` is the width of the canvas over its height, and that of the view along the valley, if one is
+    /// shown.
+    pub(crate) fn update(
+        &mut self,
+        ui: &Ui,
+        document: &Document,
+        live: &Live,
+        simulations: Range<usize>,
+        (aspect, lens_aspect): (f64, Option<f64>),
+    ) {
         let index = simulations.start;
-        self.gather(document.spec(index), live, simulations);
+        self.gather(document.spec(index), live, simulations.clone());
         let bounds = self.bounds;
-        if std::mem::take(&mut self.fit_requested) {
+        let is_fitted = std::mem::take(&mut self.fit_requested);
+        if let Some(aspect) = lens_aspect {
+            let is_kept = document.view.is_along_valley() && !document.view.follow && !is_fitted;
+            if is_kept && self.lens.is_some() {
+                self.lens_follower.stop();
+                self.lens_inputs = None;
+            } else {
+                self.lens_inputs = self.lens_inputs.filter(|_| !is_fitted);
+                self.follow_in_lens(ui, document.spec(index), live, simulations, aspect);
+                if is_fitted {
+                    self.lens = self.lens_follower.target.take().or(self.lens);
+                }
+            }
+        }
+        if is_fitted {
             self.camera = Some(self.fit(document.spec(index), live, aspect));
             self.follower.stop();
         }
@@ -187,7 +231,7 @@ impl Framing {
 
     fn follow(&mut self, ui: &Ui, initial: Camera, live: &Live, bounds: Option<Bounds>, aspect: f64) {
         let Some(snapshot) = &live.snapshot else { return };
-        let camera = self.camera();
+        let camera = self.plane_camera();
         let shown = Some((snapshot.run, snapshot.step));
         let is_new = self.aimed_at != shown;
         if is_new {
@@ -221,8 +265,83 @@ impl Framing {
     }
 }
 
+/// What the camera along the valley is aimed at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct LensInputs {
+    run_and_step: Option<(u64, u64)>,
+    ensembles: usize,
+    landscape: LandscapeSpec,
+    aspect: f64,
+}
+
+impl Framing {
+    /// Moves the camera along the valley to the shown particles of simulations that have not run away.
+    fn follow_in_lens(&mut self, ui: &Ui, spec: &SimulationSpec, live: &Live, simulations: Range<usize>, aspect: f64) {
+        let run_and_step = live.snapshot.as_ref().map(|snapshot| (snapshot.run, snapshot.step));
+        let views = simulations.flat_map(|index| live.visible(index).map(move |view| (index, view)));
+        let views = views.filter(|(index, view)| !self.left_out.contains(&(*index, view.optimizer)));
+        let views: Vec<&EnsembleView> = views.map(|(_, view)| view).collect();
+        let (ensembles, landscape) = (views.len(), spec.landscape);
+        let inputs = LensInputs { run_and_step, ensembles, landscape, aspect };
+        let is_new = self.lens_inputs != Some(inputs);
+        if is_new {
+            let is_same = |before: LensInputs| before.landscape == landscape;
+            let before = self.lens.filter(|_| self.lens_inputs.is_none_or(is_same));
+            let target = aimed(spec, live, &views, aspect, self.lens_follower.target.or(before));
+            self.lens_inputs = Some(inputs);
+            match before {
+                Some(_) => self.lens_follower.target = Some(target),
+                None => {
+                    self.lens_follower.stop();
+                    self.lens = Some(target);
+                }
+            }
+        }
+        let Some(camera) = self.lens.filter(|_| self.lens_follower.is_moving()) else { return };
+        let secs = live.frame_secs.unwrap_or_else(|| ui.input(|input| input.stable_dt).min(0.1));
+        if is_new || live.frame_secs.is_none() {
+            self.lens = Some(self.lens_follower.advance(camera, secs));
+        }
+        if live.frame_secs.is_none() {
+            ui.ctx().request_repaint();
+        }
+    }
+}
+
+/// Returns the camera along the valley in which ensembles and the newest parts of their trails are seen.
+fn aimed(spec: &SimulationSpec, live: &Live, views: &[&EnsembleView], aspect: f64, before: Option<Camera>) -> Camera {
+    let start = start_xy(spec);
+    let newest = |view: &EnsembleView| -> Vec<[f64; 2]> {
+        let stride = view.particles.div_ceil(MOST_FITTED).max(1);
+        let from = view.columns.len().saturating_sub(view.particles);
+        let points = view.columns[from..].iter().step_by(stride).map(|point| point.map(f64::from));
+        points.filter(|at| (0..2).all(|axis| (at[axis] - start[axis]).abs() < RUN_AWAY_DISTANCE)).collect()
+    };
+    let clouds: Vec<Vec<[f64; 2]>> = views.iter().map(|view| newest(view)).collect();
+    let lens = Lens::along(&spec.landscape, &clouds.concat(), before.map(|camera| camera.lens));
+    let seen = |points: &[[f64; 2]]| {
+        Bounds::robust(points.iter().map(|at| lens.coordinates(*at).map(|coordinate| coordinate as f32)))
+    };
+    let step = live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
+    let trails = views.iter().filter_map(|view| {
+        // The mean's path up to now, whose points are about equally many steps apart.
+        let older = view.mean_path.len() as f64 * LENS_TRAIL / step.max(1) as f64;
+        let at = view.mean_path.iter().rev().nth(older as usize).or(view.mean_path.first())?;
+        at.iter().all(|coordinate| coordinate.is_finite()).then(|| seen(&[at.map(f64::from)])).flatten()
+    });
+    let all = clouds.iter().filter_map(|cloud| seen(cloud)).chain(trails).reduce(Bounds::union);
+    let Bounds { min, max } = all.unwrap_or_else(|| Bounds::of_point(lens.coordinates(start)));
+    let least = if step == 0 { FIRST_LENS } else { [0.0; 2] };
+    let range = |axis: usize| {
+        let (middle, half) = (0.5 * (min[axis] + max[axis]), 0.5 * (max[axis] - min[axis]));
+        [-1.0, 1.0].map(|side| middle + side * (LENS_ROOM[axis] * half).max(least[axis]))
+    };
+    limited(lens.framing([range(0), range(1)], aspect, before.as_ref()))
+}
+
 fn initial_camera(document: &Document, index: usize) -> Camera {
-    limited(document.view.camera.unwrap_or_else(|| Camera::home(&document.spec(index).landscape)))
+    let chosen = document.view.camera.filter(|camera| camera.lens.is_none());
+    limited(chosen.unwrap_or_else(|| Camera::home(&document.spec(index).landscape)))
 }
 
 pub(crate) fn start_xy(spec: &SimulationSpec) -> [f64; 2] {
@@ -236,6 +355,15 @@ fn bounds_of(view: &EnsembleView, start: [f64; 2]) -> Option<Bounds> {
     let here = |point: &[f32; 2]| (0..2).all(|axis| (f64::from(point[axis]) - start[axis]).abs() < RUN_AWAY_DISTANCE);
     Bounds::robust(view.columns[newest..].iter().step_by(stride).copied().filter(here))
 }
+
+/// The number of steps of the trails that the view along the valley shows.
+const LENS_TRAIL: f64 = 60.0;
+/// The room of the view along the valley, over the range of the particles, along and across it.
+const LENS_ROOM: [f64; 2] = [1.2, 1.3];
+/// Half the width and height of the view along the valley before the first step, when all particles are in one point.
+const FIRST_LENS: [f64; 2] = [0.25, 0.02];
+/// The factor by which the middle of the view along the valley follows faster than its scales.
+const LENS_HASTE: f64 = 4.0;
 
 /// The allowed widths of the view in units of the plane.
 const WIDTHS: std::ops::RangeInclusive<f64> = 1e-9..=1e9;
@@ -355,14 +483,15 @@ pub fn limited(camera: Camera) -> Camera {
     // In narrower views, neighbouring pixels would be the same number.
     let finest = 1e-12 * center[0].abs().max(center[1].abs());
     let width = if camera.width.is_nan() { Camera::HOME.width } else { camera.width };
-    Camera { center, width: width.clamp(WIDTHS.start().max(finest), *WIDTHS.end()) }
+    let stretch = if camera.lens.stretch.is_nan() { 1.0 } else { camera.lens.stretch.clamp(1e-9, 1e9) };
+    let lens = Lens { stretch, ..camera.lens };
+    Camera { center, width: width.clamp(WIDTHS.start().max(finest), *WIDTHS.end()), lens }
 }
 
 /// Returns the camera after the picture was dragged by `delta_px`.
 pub fn panned(viewport: &Viewport, delta_px: [f32; 2]) -> Camera {
-    let scale = viewport.units_per_px();
-    let [x, y] = viewport.camera.center;
-    let center = [x - f64::from(delta_px[0]) * scale, y + f64::from(delta_px[1]) * scale];
+    let ([first, second], [right, down]) = (viewport.xy_per_px(), delta_px.map(f64::from));
+    let center = [0, 1].map(|axis| viewport.camera.center[axis] - right * first[axis] + down * second[axis]);
     limited(Camera { center, ..viewport.camera })
 }
 
@@ -376,7 +505,18 @@ pub(crate) fn zoomed_about(camera: Camera, fixed: [f64; 2], factor: f64) -> Came
     let width = limited(Camera { width: camera.width / factor, ..camera }).width;
     let ratio = width / camera.width;
     let center = [0, 1].map(|axis| fixed[axis] + (camera.center[axis] - fixed[axis]) * ratio);
-    limited(Camera { center, width })
+    limited(Camera { center, width, ..camera })
+}
+
+/// Returns the camera whose second axis is longer by `factor`, such that the point under `at_px` stays there.
+pub(crate) fn stretched(viewport: &Viewport, at_px: [f32; 2], factor: f64) -> Camera {
+    let (camera, fixed) = (viewport.camera, viewport.xy_from_px(at_px));
+    let Camera { lens: Lens { stretch, .. }, .. } =
+        limited(Camera { lens: Lens { stretch: camera.lens.stretch * factor, ..camera.lens }, ..camera });
+    let [along, across] = camera.lens.coordinates([0, 1].map(|axis| camera.center[axis] - fixed[axis]));
+    let from_fixed = camera.lens.xy([along, across * camera.lens.stretch / stretch]);
+    let center = [0, 1].map(|axis| fixed[axis] + from_fixed[axis]);
+    limited(Camera { center, lens: Lens { stretch, ..camera.lens }, ..camera })
 }
 
 /// Returns the camera that shows `bounds` with room around it, at least `least_width` wide. `aspect` is the width of
@@ -385,7 +525,7 @@ pub fn fitted(bounds: &Bounds, aspect: f64, least_width: f64) -> Camera {
     const ROOM: f64 = 1.25;
     let center = [0, 1].map(|axis| 0.5 * (bounds.min[axis] + bounds.max[axis]));
     let (width, height) = (bounds.max[0] - bounds.min[0], bounds.max[1] - bounds.min[1]);
-    limited(Camera { center, width: (ROOM * width.max(height * aspect)).max(least_width) })
+    limited(Camera::new(center, (ROOM * width.max(height * aspect)).max(least_width)))
 }
 
 /// A camera movement that keeps the particles in view and starts only when necessary.
@@ -424,12 +564,18 @@ impl Follower {
     /// Returns the camera `secs` later on its way.
     pub fn advance(&mut self, camera: Camera, secs: f32) -> Camera {
         let Some(target) = self.target else { return camera };
-        let part = 1.0 - (-f64::from(secs) / FOLLOW_SECS).exp();
+        let part_of = |secs_ratio: f64| 1.0 - (-f64::from(secs) / FOLLOW_SECS * secs_ratio).exp();
+        let part = part_of(1.0);
+        let shift = part_of(if target.lens.is_none() { 1.0 } else { LENS_HASTE });
         let width = camera.width * (target.width / camera.width).powf(part);
-        let center = [0, 1].map(|axis| camera.center[axis] + (target.center[axis] - camera.center[axis]) * part);
-        let moved = Camera { center, width };
-        let off = (0..2).map(|axis| (target.center[axis] - moved.center[axis]).abs()).fold(0.0, f64::max);
-        if off < 1e-3 * target.width && (moved.width / target.width - 1.0).abs() < 1e-3 {
+        let center = [0, 1].map(|axis| camera.center[axis] + (target.center[axis] - camera.center[axis]) * shift);
+        let moved = Camera { center, width, lens: camera.lens.towards(target.lens, part) };
+        let [along, across] = target.lens.coordinates([0, 1].map(|axis| target.center[axis] - moved.center[axis]));
+        let off = along.abs().max(across.abs() * target.lens.stretch);
+        let ratio = |now: f64, then: f64| (now / then - 1.0).abs();
+        let scales = ratio(moved.width, target.width).max(ratio(moved.lens.stretch, target.lens.stretch));
+        let turn = (0..2).map(|axis| (target.lens.right[axis] - moved.lens.right[axis]).abs()).fold(0.0, f64::max);
+        if off < 1e-3 * target.width && scales.max(turn * target.lens.stretch) < 1e-3 {
             self.target = None;
             return target;
         }
@@ -470,12 +616,15 @@ impl LandscapePanel {
         self.had_own_cameras = live.has_own_cameras;
         self.begin_framing(canvases.len(), document);
         let scale = self.scale(canvases, document, live);
-        for (index, (_, response)) in canvases.iter().enumerate() {
+        for (index, (layout, response)) in canvases.iter().enumerate() {
             let is_used = response.clicked() || response.drag_started() || response.gained_focus();
             if is_used && canvases.len() > 1 {
                 live.chosen = index;
             }
             let framed = Self::framed_by(index, live);
+            if let Some(inset) = &layout.inset {
+                self.use_inset(ui, inset, (index, framed), document, live, requests);
+            }
             let projection = self.projection((index, framed), response.rect, scale, document);
             let interaction = &mut self.panes[index].interaction;
             interaction.tool = self.tool;
@@ -496,6 +645,30 @@ impl LandscapePanel {
         self.update_framing(ui, canvases, document, live);
     }
 
+    /// Handles the input to an inset: it is dragged and resized, and a click selects a particle.
+    fn use_inset(
+        &self,
+        ui: &Ui,
+        inset: &InsetArea,
+        (index, framed): (usize, usize),
+        document: &mut Document,
+        live: &mut Live,
+        requests: &mut Requests,
+    ) {
+        let Some(area) = document.view.inset else { return };
+        document.view.inset = Some(inset.dragged(ui, area));
+        if inset.has_pointer(ui) {
+            ui.input_mut(|input| input.smooth_scroll_delta = egui::Vec2::ZERO);
+        }
+        if inset.response.clicked()
+            && let Some(at) = inset.response.interact_pointer_pos()
+            && let Some(viewport) = self.inset_viewport(framed, inset.layout.canvas)
+        {
+            let at = (at - inset.layout.canvas.min).into();
+            live.select(nearest_particle(live, index, &Projection::Plane(viewport), at, SELECT_RADIUS), requests);
+        }
+    }
+
     /// Begins the framing of the simulations of `count` canvases that are new.
     pub(super) fn begin_framing(&mut self, count: usize, document: &Document) {
         self.keep_panes(count);
@@ -512,12 +685,17 @@ impl LandscapePanel {
         document: &Document,
         live: &Live,
     ) {
-        for (index, (_, response)) in canvases.iter().enumerate() {
+        for (index, (layout, response)) in canvases.iter().enumerate() {
             // In space, the part in view is a square.
             let aspect = if document.view.is_in_space() { 1.0 } else { f64::from(response.rect.aspect_ratio()) };
             let simulations = if live.has_own_cameras { index..index + 1 } else { 0..canvases.len() };
+            let lens_canvas = match document.view.is_along_valley() {
+                true => Some(response.rect),
+                false => layout.inset.as_ref().map(|inset| inset.layout.canvas),
+            };
+            let aspects = (aspect, lens_canvas.map(|canvas| f64::from(canvas.aspect_ratio())));
             if Self::framed_by(index, live) == index {
-                self.panes[index].framing.update(ui, document, live, simulations, aspect);
+                self.panes[index].framing.update(ui, document, live, simulations, aspects);
             }
         }
     }
@@ -535,6 +713,12 @@ impl LandscapePanel {
     /// Returns the viewport of a pane's camera on a canvas, in points.
     pub(crate) fn viewport(&self, framed: usize, canvas: Rect) -> Viewport {
         Viewport { camera: self.panes[framed].framing.camera(), size_px: canvas.size().into() }
+    }
+
+    /// Returns the viewport of an inset of a pane's canvas, once its camera is known.
+    pub(super) fn inset_viewport(&self, framed: usize, canvas: Rect) -> Option<Viewport> {
+        let camera = self.panes[framed].framing.lens_camera()?;
+        Some(Viewport { camera, size_px: canvas.size().into() })
     }
 
     /// Returns the colour scale of the parts in view, which all canvases share.

@@ -14,7 +14,7 @@ use valleyscope_experiments::view::{Dash, SymLog, ViewSettings, Viewport};
 use super::camera::start_xy;
 use super::interaction::Readout;
 use super::legend::Legend;
-use super::paint::LandscapeCallback;
+use super::paint::{LandscapeCallback, PaneKey};
 use super::{CanvasLayout, LandscapePanel, color_bar, interaction, paint, particle, summary};
 use crate::app::landscape::branches::BRANCH_OPACITY;
 use crate::app::landscape::editor::Document;
@@ -43,6 +43,8 @@ struct PaneView<'a> {
     left_out: &'a [u32],
     /// The name for screen readers.
     name: &'a str,
+    /// Whether it is the inset of the canvas.
+    is_inset: bool,
 }
 
 impl LandscapePanel {
@@ -65,8 +67,17 @@ impl LandscapePanel {
                 draw_title(ui, area, title, index, response.sense.senses_click(), live);
             }
             let name = title.map_or_else(|| "Landscape".to_owned(), |(_, title)| format!("Landscape {title}"));
-            let pane = PaneView { index, framed, scale, left_out: &left_out, name: &name };
+            let pane = PaneView { index, framed, scale, left_out: &left_out, name: &name, is_inset: false };
             self.draw(ui, response, layout, pane, document, live);
+            if let Some(inset) = &layout.inset {
+                let is_closed = inset.draw_frame(ui);
+                let pane =
+                    PaneView { left_out: &[], name: &format!("{name} along the valley"), is_inset: true, ..pane };
+                self.draw(ui, &inset.response, &inset.layout, pane, document, live);
+                if is_closed {
+                    document.view.inset = None;
+                }
+            }
         }
         if let Some((layout, _)) = canvases.first()
             && let Some(bar) = layout.bar
@@ -85,12 +96,18 @@ impl LandscapePanel {
         document: &mut Document,
         live: &mut Live,
     ) {
-        let PaneView { index, framed, scale, left_out, name } = pane;
+        let PaneView { index, framed, scale, left_out, name, is_inset } = pane;
         let canvas = layout.canvas;
-        let viewport = self.viewport(framed, canvas);
         let spec = &live.with_recorded(document.spec(index));
         let landscape = spec.landscape.landscape();
-        let projection = self.projection((index, framed), canvas, scale, document);
+        let projection = match self.inset_viewport(framed, canvas).filter(|_| is_inset) {
+            Some(viewport) => Projection::Plane(viewport),
+            None => self.projection((index, framed), canvas, scale, document),
+        };
+        let viewport = match &projection {
+            Projection::Plane(viewport) => *viewport,
+            Projection::Space(_) => self.viewport(framed, canvas),
+        };
         let font = &layout.font;
         let outside = Canvas { painter: ui.painter().clone(), style: theme::drawing(ui, &TextStyle::Small) };
         let inside = Canvas { style: theme::drawing(ui, &TextStyle::Body), ..outside.clipped(canvas) };
@@ -107,9 +124,9 @@ impl LandscapePanel {
         }
         let means = ensemble_means(live, index, &projection, canvas);
         if self.render_state.is_some() {
-            paint::lock(&self.panes[index].uploads).set_capacity(columns(&document.view, live, index));
+            self.panes[index].keep_trails(columns(&document.view, live, index));
             let scene = self.scene(ui, (viewport, scale), (&projection, &means), document, live, index);
-            self.paint(ui, canvas, index, scene);
+            self.paint(ui, canvas, (index, is_inset), scene);
         } else {
             draw_no_gpu_note(ui, canvas);
         }
@@ -119,6 +136,11 @@ impl LandscapePanel {
         }
         if let Some(axes) = &space_axes {
             on(&small).draw_space_axes(axes);
+        }
+        if let Some(inset) = &layout.inset
+            && let Some(viewport) = self.inset_viewport(framed, inset.layout.canvas)
+        {
+            super::inset::draw_mark(&on(&small), viewport);
         }
         on(&small).draw_start(start_xy(spec), spec.start.spread.get());
         draw_branch_means(ui, canvas, &projection, spec, live, index);
@@ -184,12 +206,14 @@ impl LandscapePanel {
         });
         let ensembles = branch_ensembles(spec, view, live, index).chain(ensembles).collect();
         let size_px = viewport.size_px.map(|points| (points * pixels_per_point).round());
+        let landscape = spec.landscape.landscape();
+        let contours = if view.contours { viewport.contours(&landscape, &scale) } else { 0 };
         Scene {
             viewport: Viewport { size_px, ..viewport },
-            landscape: spec.landscape.landscape(),
+            landscape,
             scale,
             colormap: view.colormap,
-            contours: if view.contours { SymLog::CONTOURS } else { 0 },
+            contours,
             pixels_per_point,
             ensembles,
             space: match projection {
@@ -201,8 +225,9 @@ impl LandscapePanel {
         }
     }
 
-    fn paint(&self, ui: &Ui, canvas: Rect, pane: usize, scene: Scene) {
-        let callback = LandscapeCallback { pane, scene, uploads: Arc::clone(&self.panes[pane].uploads) };
+    fn paint(&self, ui: &Ui, canvas: Rect, pane: PaneKey, scene: Scene) {
+        let [main, inset] = self.panes[pane.0].all_uploads();
+        let callback = LandscapeCallback { pane, scene, uploads: Arc::clone(if pane.1 { inset } else { main }) };
         ui.painter().add(egui_wgpu::Callback::new_paint_callback(canvas, callback));
     }
 }

@@ -10,7 +10,7 @@ use valleyscope_engine::simulation::{ParticleId, SimulationSpec};
 use valleyscope_experiments::view::ticks::significant;
 use valleyscope_experiments::view::{Camera, Viewport};
 
-use super::camera::{CameraMove, limited, panned, start_xy, zoomed, zoomed_about};
+use super::camera::{CameraMove, limited, panned, start_xy, stretched, zoomed, zoomed_about};
 use super::legend::{SHADE, WEAK_TEXT};
 use crate::app::landscape::live::Live;
 use crate::app::shell::actions::Requests;
@@ -27,7 +27,7 @@ pub enum Tool {
 }
 
 /// The largest distance of a click from the particle that it selects, in points.
-const SELECT_RADIUS: f32 = 10.0;
+pub(super) const SELECT_RADIUS: f32 = 10.0;
 /// The largest distance at which the start marker is grabbed, in points.
 const START_RADIUS: f32 = 10.0;
 /// The share of the view by which an arrow key moves.
@@ -181,19 +181,22 @@ fn place_start(spec: &mut SimulationSpec, xy: Option<[f64; 2]>) {
     spec.start.y = StartCoordinate::clamped(y);
 }
 
-/// Returns the camera zoomed by the wheel or a pinch, at the pointer.
+/// Returns the camera zoomed by the wheel or a pinch, at the pointer; along the valley, Shift and the wheel stretch it.
 fn zoom(ui: &Ui, response: &Response, projection: &Projection) -> Option<Camera> {
     if !response.contains_pointer() {
         return None;
     }
     let pointer = ui.input(|input| input.pointer.hover_pos())?;
-    let (wheel, pinch) = ui.input_mut(|input| {
-        let wheel = input.smooth_scroll_delta.y;
-        input.smooth_scroll_delta = Vec2::ZERO;
-        (wheel, input.zoom_delta())
-    });
-    let factor = f64::from(wheel / 240.0).exp() * f64::from(pinch);
+    let (wheel, pinch) = ui.input_mut(|input| (std::mem::take(&mut input.smooth_scroll_delta), input.zoom_delta()));
+    let factor_of = |wheel: f32| f64::from(wheel / 240.0).exp();
+    let factor = factor_of(wheel.y) * f64::from(pinch);
     let at = (pointer - response.rect.min).into();
+    if let Projection::Plane(viewport) = projection
+        && !viewport.camera.lens.is_none()
+        && wheel.x != 0.0
+    {
+        return Some(stretched(viewport, at, factor_of(wheel.x)));
+    }
     (factor != 1.0).then(|| match projection {
         Projection::Plane(viewport) => zoomed(viewport, at, factor),
         Projection::Space(space) => {
@@ -204,7 +207,8 @@ fn zoom(ui: &Ui, response: &Response, projection: &Projection) -> Option<Camera>
 }
 
 /// Returns the camera movement of the keys: arrows move the view, + and − zoom about its middle, Home fits the
-/// particles. In space, arrows turn the surface, and move it with Ctrl.
+/// particles. In space, arrows turn the surface, and move it with Ctrl. Along the valley, arrows up and down with Shift
+/// stretch it.
 fn keys(ui: &Ui, response: &Response, projection: &Projection) -> CameraMove {
     let filter = EventFilter { horizontal_arrows: true, vertical_arrows: true, ..EventFilter::default() };
     ui.memory_mut(|memory| memory.set_focus_lock_filter(response.id, filter));
@@ -216,6 +220,14 @@ fn keys(ui: &Ui, response: &Response, projection: &Projection) -> CameraMove {
     let closer = KEY_ZOOM.powf(f64::from(pressed(Key::Plus) + pressed(Key::Equals) - pressed(Key::Minus)));
     if pressed(Key::Home) > 0.0 {
         return CameraMove::Fit;
+    }
+    if let Projection::Plane(viewport) = projection
+        && !viewport.camera.lens.is_none()
+    {
+        let [_, up] = arrows(Modifiers::SHIFT);
+        if up != 0.0 {
+            return CameraMove::To(stretched(viewport, viewport.size_px.map(|size| 0.5 * size), f64::from(up).exp2()));
+        }
     }
     let share = |[across, up]: [f32; 2], [width, height]: [f32; 2]| [KEY_PAN * width * across, KEY_PAN * height * up];
     match projection {

@@ -3,6 +3,7 @@
 pub(crate) mod camera;
 pub(crate) mod color_bar;
 pub(crate) mod draw;
+pub(crate) mod inset;
 pub(crate) mod interaction;
 pub(crate) mod legend;
 pub(crate) mod paint;
@@ -12,12 +13,13 @@ use camera::Framing;
 use eframe::egui_wgpu::RenderState;
 use egui::emath::GuiRounding as _;
 use egui::{FontId, Rect, Response, Sense, TextStyle, Ui, Vec2, pos2, vec2};
+use inset::InsetArea;
 use interaction::Interaction;
 use legend::mean_losses;
 use paint::{SessionData, SharedUploads, SurfaceCache};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::ticks::{grouped, significant};
-use valleyscope_experiments::view::{AutoScale, Camera, Orbit, ViewProjection};
+use valleyscope_experiments::view::{AutoScale, Camera, Inset, Orbit, ViewProjection};
 
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
@@ -36,6 +38,8 @@ pub use particle::{FormulaPanel, Glyph, compressed_length, glyphs};
 
 /// The width of a panel, in points, below which its tools are in a menu.
 const NARROW_TOOLS: f32 = 280.0;
+/// The tooltip of the button of insets.
+const INSET_HINT: &str = "Show the view along the valley in an inset, and mark what it magnifies.";
 /// The size of the canvas before it was shown, in points.
 const FIRST_SIZE: Vec2 = vec2(800.0, 600.0);
 
@@ -68,9 +72,22 @@ pub struct LandscapePanel {
 #[derive(Default)]
 struct Pane {
     uploads: SharedUploads,
+    inset_uploads: SharedUploads,
     framing: Framing,
     surface: SurfaceCache,
     interaction: Interaction,
+}
+
+impl Pane {
+    fn all_uploads(&self) -> [&SharedUploads; 2] {
+        [&self.uploads, &self.inset_uploads]
+    }
+
+    fn keep_trails(&self, columns: usize) {
+        for uploads in self.all_uploads() {
+            paint::lock(uploads).set_capacity(columns);
+        }
+    }
 }
 
 impl LandscapePanel {
@@ -107,8 +124,10 @@ impl LandscapePanel {
         }
         for (index, session) in snapshot.sessions.iter().enumerate() {
             let branches = snapshot.branches_of(index).map(SessionData::branch);
-            let shown = std::iter::once(SessionData::own(session)).chain(branches);
-            paint::lock(&self.pane(index).uploads).absorb(snapshot.track, shown);
+            let shown: Vec<SessionData<'_>> = std::iter::once(SessionData::own(session)).chain(branches).collect();
+            for uploads in self.pane(index).all_uploads() {
+                paint::lock(uploads).absorb(snapshot.track, shown.iter().copied());
+            }
         }
     }
 
@@ -191,7 +210,7 @@ impl LandscapePanel {
     /// first drawn.
     pub fn keep_trails(&mut self, count: usize, columns: usize) {
         for index in 0..count {
-            paint::lock(&self.pane(index).uploads).set_capacity(columns);
+            self.pane(index).keep_trails(columns);
         }
     }
 
@@ -211,7 +230,7 @@ impl LandscapePanel {
         }
         self.begin_framing(canvases.len(), document);
         let aspect = f64::from(canvases[0].0.canvas.aspect_ratio());
-        if let Some(seen) = self.contained.take().filter(|_| !document.view.is_in_space()) {
+        if let Some(seen) = self.contained.take().filter(|_| document.view.projection == ViewProjection::Plane) {
             let camera = self.camera();
             self.panes[0].framing.look_at(Camera { width: camera.width * (aspect / seen).max(1.0), ..camera });
         }
@@ -263,6 +282,12 @@ impl LandscapePanel {
             ui.selectable_value(&mut document.view.projection, projection, projection.label())
                 .on_hover_text(projection.title());
         }
+        if !document.view.is_along_valley() {
+            let mut has_inset = document.view.inset.is_some();
+            if ui.toggle_value(&mut has_inset, "Inset").on_hover_text(INSET_HINT).changed() {
+                document.view.inset = has_inset.then(Inset::default);
+            }
+        }
         if document.count() > 1 {
             let mut is_linked = !live.has_own_cameras;
             ui.toggle_value(&mut is_linked, "Link views")
@@ -306,10 +331,12 @@ fn canvases(
         1 => vec![CanvasLayout { has_legend, ..CanvasLayout::new(ui, area, in_space, has_bar) }],
         count => CanvasLayout::side_by_side(ui, area, count, in_space, has_bar, !live.has_own_cameras),
     };
-    let canvas = |(index, layout): (usize, CanvasLayout)| {
+    let canvas = |(index, mut layout): (usize, CanvasLayout)| {
         let id = ui.scope_id().with("landscape");
         let id = if index == 0 { id } else { id.with(index) };
         let response = ui.interact(layout.canvas, id, sense);
+        let inset = document.view.shown_inset();
+        layout.inset = inset.and_then(|inset| InsetArea::lay_out(ui, inset, &response, sense)).map(Box::new);
         (layout, response)
     };
     layouts.into_iter().enumerate().map(canvas).collect()
@@ -339,6 +366,8 @@ pub(crate) struct CanvasLayout {
     pub labelled: LabelledSides,
     /// The area of the title; `None` for a single canvas.
     pub title: Option<Rect>,
+    /// The inset on the canvas.
+    pub inset: Option<Box<InsetArea>>,
 }
 
 /// Both sides, as of a single canvas.
@@ -371,6 +400,7 @@ impl CanvasLayout {
                 has_legend: true,
                 labelled: BOTH,
                 title: None,
+                inset: None,
             };
         }
         // The labels of the ticks and the name of the axis.
@@ -386,7 +416,18 @@ impl CanvasLayout {
         let bar = Rect::from_min_max(pos2(bar_left, canvas.top()), pos2(bar_left + color_bar::STRIP, canvas.bottom()));
         let bar = has_bar.then_some(bar);
         let compact = canvas.width() < 420.0 || canvas.height() < 240.0;
-        CanvasLayout { canvas, bar, has_axes: true, font, body, compact, has_legend: true, labelled: BOTH, title: None }
+        CanvasLayout {
+            canvas,
+            bar,
+            has_axes: true,
+            font,
+            body,
+            compact,
+            has_legend: true,
+            labelled: BOTH,
+            title: None,
+            inset: None,
+        }
     }
 
     /// Lays out several canvases of the same size, with titles and one colour bar, which is that of the first: two in a
@@ -444,6 +485,7 @@ impl CanvasLayout {
                     below: !share_axes || is_lowest,
                 },
                 title: Some(Rect::from_min_max(canvas.left_top() - vec2(0.0, title), canvas.right_top())),
+                inset: None,
             }
         };
         (0..count).map(layout).collect()
@@ -452,15 +494,12 @@ impl CanvasLayout {
 
 /// Describes the canvas of a simulation for screen readers. `left_out` are the optimizers that have run away.
 fn summary(spec: &SimulationSpec, live: &Live, index: usize, projection: &Projection, left_out: &[u32]) -> String {
-    let corners = match projection {
-        Projection::Plane(viewport) => {
-            let [width, height] = viewport.size_px;
-            [[0.0, height], [width, 0.0]].map(|corner| viewport.xy_from_px(corner))
-        }
-        Projection::Space(space) => [-1.0, 1.0].map(|side| space.view.xy_from_box([side; 2])),
-    };
-    let [[left, bottom], [right, top]] = corners.map(|corner| corner.map(|value| significant(value, 3)));
-    let mut text = format!("In view: x from {left} to {right}, y from {bottom} to {top}.");
+    let ([x, y], lens) = (projection.lens().names(), projection.lens());
+    let [[left, bottom], [right, top]] = projection.corners().map(|corner| corner.map(|value| significant(value, 3)));
+    let mut text = format!("In view: {x} from {left} to {right}, {y} from {bottom} to {top}.");
+    if !lens.is_none() {
+        text += &format!(" {y} is stretched {} times.", significant(lens.stretch, 3));
+    }
     if let Projection::Space(space) = projection {
         let [azimuth, elevation] = [space.view.orbit.azimuth, space.view.orbit.elevation].map(f64::round);
         text += &format!(" A surface in space, seen from {elevation}° above, azimuth {azimuth}°.");

@@ -54,6 +54,7 @@ pub(crate) struct Uploads {
 pub(crate) const OWN_SESSION: u64 = 0;
 
 /// The new data of a session that a pane shows.
+#[derive(Clone, Copy)]
 pub(crate) struct SessionData<'a> {
     /// The number of the session in the names of ensembles.
     session: u64,
@@ -164,15 +165,18 @@ pub(crate) fn lock(uploads: &SharedUploads) -> std::sync::MutexGuard<'_, Uploads
     uploads.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The renderers of the window's device, one for each pane: the first is made at the start, others when a pane is first
-/// drawn.
+/// The number of a pane, and whether its inset is meant.
+pub(crate) type PaneKey = (usize, bool);
+
+/// The renderers of the window's device, one for each pane and inset: the first is made at the start, others when they
+/// are first drawn.
 struct Renderers {
     format: wgpu::TextureFormat,
-    panes: HashMap<usize, Renderer>,
+    panes: HashMap<PaneKey, Renderer>,
 }
 
 impl Renderers {
-    fn of_pane(&mut self, device: &wgpu::Device, pane: usize) -> &mut Renderer {
+    fn of_pane(&mut self, device: &wgpu::Device, pane: PaneKey) -> &mut Renderer {
         self.panes.entry(pane).or_insert_with(|| Renderer::new(device, self.format, 1))
     }
 }
@@ -180,21 +184,20 @@ impl Renderers {
 /// Creates the renderers for the window's device, once.
 pub(crate) fn install(render_state: &RenderState) {
     let mut renderers = Renderers { format: render_state.target_format, panes: HashMap::new() };
-    renderers.of_pane(&render_state.device, 0);
+    renderers.of_pane(&render_state.device, (0, false));
     render_state.renderer.write().callback_resources.insert(renderers);
 }
 
 /// Removes the renderers of the panes from this one on, with their buffers.
 pub(crate) fn remove_from(render_state: &RenderState, pane: usize) {
     if let Some(renderers) = render_state.renderer.write().callback_resources.get_mut::<Renderers>() {
-        renderers.panes.retain(|other, _| *other < pane);
+        renderers.panes.retain(|(other, _), _| *other < pane);
     }
 }
 
 /// The paint callback of one frame's landscape.
 pub(crate) struct LandscapeCallback {
-    /// The number of the pane.
-    pub pane: usize,
+    pub pane: PaneKey,
     pub scene: Scene,
     pub uploads: SharedUploads,
 }

@@ -112,7 +112,7 @@ pub(crate) fn draw_arrows(
             if compressed_length(size) == 0.0 {
                 continue;
             }
-            let true_length = (size / projection.units_per_px()) as f32;
+            let true_length = projection.length_px(glyph.vector) as f32;
             let length = match glyph.to_scale && true_length >= VISIBLE_STEP {
                 true => true_length,
                 false => compressed_length(size),
@@ -164,8 +164,9 @@ fn shaft(
     length: f32,
 ) -> Option<Shaft> {
     let size = vector[0].hypot(vector[1]);
-    if matches!(projection, Projection::Plane(_)) {
-        let direction = vec2(vector[0] as f32, -vector[1] as f32);
+    if let Projection::Plane(viewport) = projection {
+        let [right, up] = viewport.px_of_vector(vector);
+        let direction = vec2(right as f32, -up as f32);
         let unit = if direction.length() > 0.0 { direction.normalized() } else { Vec2::X };
         return Some(Shaft { points: vec![at, at + unit * length.min(2000.0)], unit, tip: at + unit * length });
     }

@@ -1,0 +1,143 @@
+//! The inset with the view along the valley: its areas, its frame, and how it is moved, resized and closed.
+
+use egui::{Align2, Color32, CursorIcon, Rect, Response, Sense, Stroke, StrokeKind, Ui, UiBuilder, Vec2, pos2, vec2};
+use valleyscope_experiments::view::{Inset, Viewport};
+
+use super::CanvasLayout;
+use crate::app::widgets::icons::{Icon, icon_button};
+use crate::draw::LandscapePainter;
+
+/// The height of the title, and the side of the corner that resizes, in points.
+const TITLE: f32 = 20.0;
+const GRIP: f32 = 14.0;
+/// The smallest inset, and the gap between it and the edge of the canvas, in points.
+const SMALLEST: Vec2 = vec2(190.0, 150.0);
+const EDGE: f32 = 6.0;
+/// Half the smallest side of the mark of what an inset magnifies, in points.
+const LEAST_MARK: f64 = 4.0;
+
+/// An inset on a canvas.
+pub(crate) struct InsetArea {
+    pub layout: CanvasLayout,
+    pub response: Response,
+    /// The canvas on which it is.
+    of: Rect,
+    frame: Rect,
+    title: Response,
+    grip: Response,
+}
+
+/// Returns the area of an inset on a canvas; `None` where the canvas is too small.
+fn frame(inset: Inset, canvas: Rect) -> Option<Rect> {
+    let room = canvas.shrink(EDGE);
+    if room.width() < 1.5 * SMALLEST.x || room.height() < 1.3 * SMALLEST.y {
+        return None;
+    }
+    let size = (Vec2::from(inset.size) * canvas.size()).max(SMALLEST).min(room.size());
+    let at = canvas.min + Vec2::from(inset.at) * canvas.size();
+    let at = at.max(room.min).min(room.max - size);
+    Some(Rect::from_min_size(at, size))
+}
+
+impl InsetArea {
+    /// Lays out an inset on a canvas, over which it takes the pointer.
+    pub(super) fn lay_out(ui: &Ui, inset: Inset, canvas: &Response, sense: Sense) -> Option<InsetArea> {
+        let frame = frame(inset, canvas.rect)?;
+        let inner = Rect::from_min_max(frame.min + vec2(4.0, TITLE - 4.0), frame.max - vec2(6.0, 2.0));
+        let layout = CanvasLayout { has_legend: false, compact: true, ..CanvasLayout::new(ui, inner, false, false) };
+        let id = canvas.id.with("inset");
+        // What is registered later is above.
+        ui.interact(frame, id.with("frame"), sense);
+        let title = ui.interact(frame.with_max_y(frame.top() + TITLE), id.with("title"), sense);
+        let response = ui.interact(layout.canvas, id, sense);
+        let corner = Rect::from_min_max(frame.max - Vec2::splat(GRIP), frame.max);
+        let grip = ui.interact(corner, id.with("grip"), sense);
+        Some(InsetArea { layout, response, of: canvas.rect, frame, title, grip })
+    }
+
+    /// Returns the inset after it was dragged by its title or resized by its corner.
+    pub(super) fn dragged(&self, ui: &Ui, inset: Inset) -> Inset {
+        let canvas = self.of;
+        let part = |delta: Vec2| delta / canvas.size();
+        // From where it is drawn, which may be within narrower limits.
+        let (at, size) = ((self.frame.min - canvas.min) / canvas.size(), self.frame.size() / canvas.size());
+        for (response, cursor) in [(&self.title, CursorIcon::Grab), (&self.grip, CursorIcon::ResizeNwSe)] {
+            if response.hovered() || response.dragged() {
+                ui.ctx().set_cursor_icon(cursor);
+            }
+        }
+        if self.title.dragged() {
+            let at = (at + part(self.title.drag_delta())).clamp(Vec2::ZERO, Vec2::splat(1.0) - size);
+            return Inset { at: at.into(), size: size.into() };
+        }
+        if self.grip.dragged() {
+            let size = (size + part(self.grip.drag_delta())).clamp(part(SMALLEST), Vec2::splat(1.0) - at);
+            return Inset { at: at.into(), size: size.into() };
+        }
+        inset
+    }
+
+    /// Returns whether the pointer is over the inset, so that the wheel does not zoom the canvas.
+    pub(super) fn has_pointer(&self, ui: &Ui) -> bool {
+        ui.input(|input| input.pointer.hover_pos()).is_some_and(|at| self.frame.contains(at))
+    }
+
+    /// Draws the background and the frame with its title. Returns whether it is closed.
+    pub(super) fn draw_frame(&self, ui: &mut Ui) -> bool {
+        let (visuals, painter) = (ui.visuals(), ui.painter());
+        let shadow = egui::Shadow { offset: [0, 3], blur: 12, spread: 0, color: Color32::from_black_alpha(110) };
+        painter.add(shadow.as_shape(self.frame, 6));
+        let outline = Stroke::new(1.0, visuals.window_stroke.color);
+        painter.rect(self.frame, 6, visuals.panel_fill, outline, StrokeKind::Inside);
+        let font = egui::TextStyle::Small.resolve(ui.style());
+        let left = pos2(self.layout.canvas.left(), self.frame.top() + 0.5 * TITLE + 1.0);
+        painter.text(left, Align2::LEFT_CENTER, "Along the valley", font, visuals.strong_text_color());
+        if !self.title.sense.interactive() {
+            return false;
+        }
+        let line = Stroke::new(1.0, visuals.weak_text_color());
+        for inset in [4.0, 7.5] {
+            let corner = self.frame.max - Vec2::splat(3.0);
+            painter.line_segment([corner - vec2(inset, 0.0), corner - vec2(0.0, inset)], line);
+        }
+        let side = TITLE - 2.0;
+        let button =
+            Rect::from_min_size(pos2(self.frame.right() - side - 2.0, self.frame.top() + 1.0), Vec2::splat(side));
+        let hint = "Close the inset. The button Inset above the landscape shows it again.";
+        let mut is_closed = false;
+        ui.scope_builder(UiBuilder::new().max_rect(button), |ui| {
+            is_closed = icon_button(ui, Icon::Close, side, "Close the inset", hint).clicked();
+        });
+        is_closed
+    }
+}
+
+/// Marks the part of the plane that an inset magnifies.
+pub(super) fn draw_mark(painter: &LandscapePainter<'_>, Viewport { camera, size_px }: Viewport) {
+    let lens = camera.lens;
+    let [along, across] = lens.coordinates(camera.center);
+    let least = LEAST_MARK * painter.projection.units_per_px();
+    let half = 0.5 * camera.width;
+    let height = half * f64::from(size_px[1] / size_px[0].max(1.0)) / lens.stretch;
+    let (half, height) = (half.max(least), height.max(least));
+    let corners = [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0]];
+    let path = corners.map(|[x, y]| lens.xy([along + x * half, across + y * height])).to_vec();
+    for stroke in [Stroke::new(3.0, Color32::from_black_alpha(120)), Stroke::new(1.3, Color32::WHITE)] {
+        painter.draw_paths(std::slice::from_ref(&path), stroke);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_inset_lies_within_its_canvas() {
+        let canvas = Rect::from_min_size(pos2(100.0, 50.0), vec2(700.0, 500.0));
+        for at in [[0.0, 0.0], [0.54, 0.54], [2.0, -1.0]] {
+            let frame = frame(Inset { at, ..Inset::default() }, canvas).expect("there is room");
+            assert!(canvas.contains_rect(frame), "{frame:?}");
+        }
+        assert_eq!(frame(Inset::default(), canvas.with_max_y(200.0)), None, "a low canvas has none");
+    }
+}
