@@ -248,20 +248,15 @@ impl LandscapePainter<'_> {
         if labelled.left {
             // Above the label of a tick at the upper end.
             let corner = panel.left_top() - vec2(TICK * em, 0.8 * LINE * em);
-            let (lens, note) = (self.projection.lens(), beside.label.split_once(' '));
-            let stretch = lens.stretch_label().map(|label| format!("{label} against {}", lens.names()[0]));
-            if lens.axes == LensAxes::Principal {
-                canvas.text(
-                    pos2(panel.left(), corner.y),
-                    Align::LEFT,
-                    &format!("{}   {}", beside.label, stretch.unwrap_or_default()),
-                );
-                return;
-            }
-            canvas.text(corner, Align::RIGHT, lens.names()[1]);
-            let notes = [note.map(|(_, note)| note.trim().to_owned()), stretch];
-            let notes: Vec<String> = notes.into_iter().flatten().collect();
-            canvas.text(pos2(panel.left(), corner.y), Align::LEFT, &notes.join("   "));
+            let lens = self.projection.lens();
+            let (name, note) = match lens.axes {
+                // A name that is longer than the labels begins at the panel.
+                LensAxes::Principal => ("", beside.label.as_str()),
+                _ => beside.label.split_at(1),
+            };
+            let notes = [note.trim().to_owned(), lens.stretch_label().unwrap_or_default()];
+            canvas.text(corner, Align::RIGHT, name);
+            canvas.text(pos2(panel.left(), corner.y), Align::LEFT, notes.join("   ").trim());
         }
     }
 
@@ -363,7 +358,7 @@ pub(crate) fn along_valley<'a>(
     let lens = Lens::along(landscape, &means.collect::<Vec<_>>(), None);
     let reach = reach_in(lens, ensembles, start);
     let room = |[low, high]: Extent| [low, high].map(|end| end + (ROOM - 1.0) * (end - 0.5 * (low + high)));
-    lens.framing(reach.map(room), 1.0 / ASPECT, None)
+    lens.fitting(reach.map(room), 1.0 / ASPECT)
 }
 
 pub(crate) fn pixel_rgb(loss: f64, scale: &SymLog, colormap: Colormap, pixel: [usize; 2]) -> [u8; 3] {

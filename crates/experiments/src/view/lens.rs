@@ -87,11 +87,12 @@ impl Lens {
         [cos * along - sin * across, sin * along + cos * across]
     }
 
-    /// A label such as "v × 64" where the second axis is stretched.
+    /// A label such as "× 64 against u" beside the name of the second axis.
     pub fn stretch_label(&self) -> Option<String> {
-        let number = super::ticks::significant(self.stretch, 3);
-        let name = if self.axes == LensAxes::Principal { "height" } else { self.names()[1] };
-        (!self.is_none()).then(|| format!("{name} × {number}"))
+        let stretch = if self.stretch < 1.0 { 1.0 / self.stretch } else { self.stretch };
+        let sign = if self.stretch < 1.0 { "÷" } else { "×" };
+        let first = if self.axes == LensAxes::Principal { "the 1st" } else { self.names()[0] };
+        (!self.is_none()).then(|| format!("{sign} {stretch:.0} against {first}"))
     }
 
     /// The camera that shows these ranges of both coordinates on a canvas of this aspect, width over height.
@@ -99,7 +100,22 @@ impl Lens {
     /// Half its width is a power of two, and so is the stretch. Those of the camera `before` stay while the ranges fill
     /// at least two fifths of its halves, so that they do not flicker. The floor of a valley is in the middle of the
     /// height unless the particles are far from it.
-    pub fn framing(self, [along, across]: [Extent; 2], aspect: f64, before: Option<&Camera>) -> Camera {
+    pub fn framing(self, ranges: [Extent; 2], aspect: f64, before: Option<&Camera>) -> Camera {
+        self.framed(ranges, aspect, before, |half| half.log2().ceil().exp2())
+    }
+
+    /// The camera of a picture that does not move: as wide as the range, with a power of two as its stretch.
+    pub fn fitting(self, ranges: [Extent; 2], aspect: f64) -> Camera {
+        self.framed(ranges, aspect, None, |half| half)
+    }
+
+    fn framed(
+        self,
+        [along, across]: [Extent; 2],
+        aspect: f64,
+        before: Option<&Camera>,
+        rounded: impl Fn(f64) -> f64,
+    ) -> Camera {
         let before = before.filter(|camera| is_step(0.5 * camera.width) && is_step(camera.lens.stretch));
         let middle = |[low, high]: Extent| 0.5 * (low + high);
         let half = |[low, high]: Extent| 0.5 * (high - low);
@@ -111,7 +127,7 @@ impl Lens {
         let needed = half(along).max(finest);
         let width = match before.map(|camera| 0.5 * camera.width).filter(|now| kept(*now, needed)) {
             Some(half) => half,
-            None => needed.log2().ceil().exp2(),
+            None => rounded(needed),
         };
         // With a stretch of 1, the half of the height is this.
         let height = width / aspect;

@@ -132,7 +132,7 @@ pub struct Inset {
 impl Default for Inset {
     /// The lower right corner.
     fn default() -> Inset {
-        Inset { at: [0.54, 0.54], size: [0.44, 0.43] }
+        Inset { at: [0.46, 0.57], size: [0.53, 0.42] }
     }
 }
 

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use egui::{Rect, Response, Ui};
-use valleyscope_engine::landscape::{Landscape, LandscapeSpec};
+use valleyscope_engine::landscape::Landscape;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::{Camera, Lens, Orbit, SymLog, ViewProjection, Viewport};
 
 use super::inset::InsetArea;
 use super::interaction::{SELECT_RADIUS, nearest_particle};
+use super::lens::LensFraming;
 use super::{CanvasLayout, LandscapePanel, Pane, paint};
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
@@ -19,7 +20,7 @@ use crate::draw::Projection;
 use crate::player::EnsembleView;
 
 /// The largest number of an ensemble's particles that are used to find its box.
-const MOST_FITTED: usize = 2000;
+pub(super) const MOST_FITTED: usize = 2000;
 /// The narrowest view that fitting chooses, in start spreads.
 const FIT_SPREADS: f64 = 40.0;
 
@@ -37,11 +38,8 @@ pub(crate) enum CameraMove {
 #[derive(Debug, Default)]
 pub(crate) struct Framing {
     camera: Option<Camera>,
-    /// The camera along the valley, once it was needed.
-    lens: Option<Camera>,
-    lens_follower: Follower,
-    /// What the camera along the valley was last aimed at.
-    lens_inputs: Option<LensInputs>,
+    /// The camera along the valley.
+    lens: LensFraming,
     projection: ViewProjection,
     orbit: Option<Orbit>,
     /// The document's initial view in the last frame; a different one means another document or landscape.
@@ -95,12 +93,12 @@ struct BoundsInputs {
 impl Framing {
     /// Returns the camera of the projection.
     pub(crate) fn camera(&self) -> Camera {
-        self.lens.filter(|_| self.projection == ViewProjection::Valley).unwrap_or_else(|| self.plane_camera())
+        self.lens_camera().filter(|_| self.projection == ViewProjection::Valley).unwrap_or_else(|| self.plane_camera())
     }
 
     /// Returns the camera along the valley, which an inset has, too.
     pub(crate) fn lens_camera(&self) -> Option<Camera> {
-        self.lens
+        self.lens.camera
     }
 
     fn plane_camera(&self) -> Camera {
@@ -122,7 +120,7 @@ impl Framing {
 
     /// Makes the next document start with its own initial camera.
     pub(crate) fn reset_view(&mut self) {
-        (self.camera, self.lens, self.orbit) = (None, None, None);
+        (self.camera, self.lens.camera, self.orbit) = (None, None, None);
     }
 
     pub(crate) fn restore_view(&mut self, document: &Document, index: usize, camera: Camera, orbit: Orbit) {
@@ -133,7 +131,7 @@ impl Framing {
     }
 
     pub(crate) fn look_at(&mut self, camera: Camera) {
-        *(if camera.lens.is_none() { &mut self.camera } else { &mut self.lens }) = Some(camera);
+        *(if camera.lens.is_none() { &mut self.camera } else { &mut self.lens.camera }) = Some(camera);
     }
 
     /// Fits the shown particles and the start into the view in the next frame.
@@ -148,8 +146,8 @@ impl Framing {
         self.projection = document.view.projection;
         if self.camera.is_none() || is_other {
             self.camera = Some(first.camera);
-            self.lens = document.view.camera.filter(|camera| !camera.lens.is_none()).map(limited);
-            self.lens_inputs = None;
+            let along_valley = document.view.camera.filter(|camera| !camera.lens.is_none()).map(limited);
+            self.lens = LensFraming::at(along_valley);
             self.look_from(first.orbit.unwrap_or(Orbit::HOME));
             self.follower.stop();
         }
@@ -172,16 +170,19 @@ impl Framing {
         let bounds = self.bounds;
         let is_fitted = std::mem::take(&mut self.fit_requested);
         if let Some(aspect) = lens_aspect {
-            let is_kept = document.view.is_along_valley() && !document.view.follow && !is_fitted;
-            if is_kept && self.lens.is_some() {
-                self.lens_follower.stop();
-                self.lens_inputs = None;
+            let views = simulations.flat_map(|index| live.visible(index).map(move |view| (index, view)));
+            let views = views.filter(|(index, view)| !self.left_out.contains(&(*index, view.optimizer)));
+            let views: Vec<&EnsembleView> = views.map(|(_, view)| view).collect();
+            if is_fitted {
+                self.lens.release();
+            }
+            if is_fitted || document.view.follow || !document.view.is_along_valley() || self.lens.camera.is_none() {
+                self.lens.follow(ui, document.spec(index), live, &views, aspect);
             } else {
-                self.lens_inputs = self.lens_inputs.filter(|_| !is_fitted);
-                self.follow_in_lens(ui, document.spec(index), live, simulations, aspect);
-                if is_fitted {
-                    self.lens = self.lens_follower.target.take().or(self.lens);
-                }
+                self.lens.release();
+            }
+            if is_fitted {
+                self.lens.arrive();
             }
         }
         if is_fitted {
@@ -265,80 +266,6 @@ impl Framing {
     }
 }
 
-/// What the camera along the valley is aimed at.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct LensInputs {
-    run_and_step: Option<(u64, u64)>,
-    ensembles: usize,
-    landscape: LandscapeSpec,
-    aspect: f64,
-}
-
-impl Framing {
-    /// Moves the camera along the valley to the shown particles of simulations that have not run away.
-    fn follow_in_lens(&mut self, ui: &Ui, spec: &SimulationSpec, live: &Live, simulations: Range<usize>, aspect: f64) {
-        let run_and_step = live.snapshot.as_ref().map(|snapshot| (snapshot.run, snapshot.step));
-        let views = simulations.flat_map(|index| live.visible(index).map(move |view| (index, view)));
-        let views = views.filter(|(index, view)| !self.left_out.contains(&(*index, view.optimizer)));
-        let views: Vec<&EnsembleView> = views.map(|(_, view)| view).collect();
-        let (ensembles, landscape) = (views.len(), spec.landscape);
-        let inputs = LensInputs { run_and_step, ensembles, landscape, aspect };
-        let is_new = self.lens_inputs != Some(inputs);
-        if is_new {
-            let is_same = |before: LensInputs| before.landscape == landscape;
-            let before = self.lens.filter(|_| self.lens_inputs.is_none_or(is_same));
-            let target = aimed(spec, live, &views, aspect, self.lens_follower.target.or(before));
-            self.lens_inputs = Some(inputs);
-            match before {
-                Some(_) => self.lens_follower.target = Some(target),
-                None => {
-                    self.lens_follower.stop();
-                    self.lens = Some(target);
-                }
-            }
-        }
-        let Some(camera) = self.lens.filter(|_| self.lens_follower.is_moving()) else { return };
-        let secs = live.frame_secs.unwrap_or_else(|| ui.input(|input| input.stable_dt).min(0.1));
-        if is_new || live.frame_secs.is_none() {
-            self.lens = Some(self.lens_follower.advance(camera, secs));
-        }
-        if live.frame_secs.is_none() {
-            ui.ctx().request_repaint();
-        }
-    }
-}
-
-/// Returns the camera along the valley in which ensembles and the newest parts of their trails are seen.
-fn aimed(spec: &SimulationSpec, live: &Live, views: &[&EnsembleView], aspect: f64, before: Option<Camera>) -> Camera {
-    let start = start_xy(spec);
-    let newest = |view: &EnsembleView| -> Vec<[f64; 2]> {
-        let stride = view.particles.div_ceil(MOST_FITTED).max(1);
-        let from = view.columns.len().saturating_sub(view.particles);
-        let points = view.columns[from..].iter().step_by(stride).map(|point| point.map(f64::from));
-        points.filter(|at| (0..2).all(|axis| (at[axis] - start[axis]).abs() < RUN_AWAY_DISTANCE)).collect()
-    };
-    let clouds: Vec<Vec<[f64; 2]>> = views.iter().map(|view| newest(view)).collect();
-    let lens = Lens::along(&spec.landscape, &clouds.concat(), before.map(|camera| camera.lens));
-    let seen = |points: &[[f64; 2]]| {
-        Bounds::robust(points.iter().map(|at| lens.coordinates(*at).map(|coordinate| coordinate as f32)))
-    };
-    let step = live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
-    let trails = views.iter().filter_map(|view| {
-        // The mean's path up to now, whose points are about equally many steps apart.
-        let older = view.mean_path.len() as f64 * LENS_TRAIL / step.max(1) as f64;
-        let at = view.mean_path.iter().rev().nth(older as usize).or(view.mean_path.first())?;
-        at.iter().all(|coordinate| coordinate.is_finite()).then(|| seen(&[at.map(f64::from)])).flatten()
-    });
-    let all = clouds.iter().filter_map(|cloud| seen(cloud)).chain(trails).reduce(Bounds::union);
-    let Bounds { min, max } = all.unwrap_or_else(|| Bounds::of_point(lens.coordinates(start)));
-    let least = if step == 0 { FIRST_LENS } else { [0.0; 2] };
-    let range = |axis: usize| {
-        let (middle, half) = (0.5 * (min[axis] + max[axis]), 0.5 * (max[axis] - min[axis]));
-        [-1.0, 1.0].map(|side| middle + side * (LENS_ROOM[axis] * half).max(least[axis]))
-    };
-    limited(lens.framing([range(0), range(1)], aspect, before.as_ref()))
-}
-
 fn initial_camera(document: &Document, index: usize) -> Camera {
     let chosen = document.view.camera.filter(|camera| camera.lens.is_none());
     limited(chosen.unwrap_or_else(|| Camera::home(&document.spec(index).landscape)))
@@ -356,12 +283,6 @@ fn bounds_of(view: &EnsembleView, start: [f64; 2]) -> Option<Bounds> {
     Bounds::robust(view.columns[newest..].iter().step_by(stride).copied().filter(here))
 }
 
-/// The number of steps of the trails that the view along the valley shows.
-const LENS_TRAIL: f64 = 60.0;
-/// The room of the view along the valley, over the range of the particles, along and across it.
-const LENS_ROOM: [f64; 2] = [1.2, 1.3];
-/// Half the width and height of the view along the valley before the first step, when all particles are in one point.
-const FIRST_LENS: [f64; 2] = [0.25, 0.02];
 /// The factor by which the middle of the view along the valley follows faster than its scales.
 const LENS_HASTE: f64 = 4.0;
 
@@ -531,7 +452,7 @@ pub fn fitted(bounds: &Bounds, aspect: f64, least_width: f64) -> Camera {
 /// A camera movement that keeps the particles in view and starts only when necessary.
 #[derive(Debug, Default)]
 pub struct Follower {
-    target: Option<Camera>,
+    pub(super) target: Option<Camera>,
 }
 
 impl Follower {

@@ -132,7 +132,8 @@ impl LandscapePanel {
         }
         let legend = Legend::lay_out(ui, layout, spec, live, index);
         if document.view.uv_frame {
-            on(&inside).draw_uv_axes(&landscape, legend.area);
+            // An inset has no room for the names at the ends of the axes.
+            on(&inside).draw_uv_axes(&landscape, if is_inset { canvas } else { legend.area });
         }
         if let Some(axes) = &space_axes {
             on(&small).draw_space_axes(axes);

@@ -43,7 +43,8 @@ impl InsetArea {
     /// Lays out an inset on a canvas, over which it takes the pointer.
     pub(super) fn lay_out(ui: &Ui, inset: Inset, canvas: &Response, sense: Sense) -> Option<InsetArea> {
         let frame = frame(inset, canvas.rect)?;
-        let inner = Rect::from_min_max(frame.min + vec2(4.0, TITLE - 4.0), frame.max - vec2(6.0, 2.0));
+        // The areas of titles and labels are those of a whole canvas, except for the labels that would end beside it.
+        let inner = Rect::from_min_max(frame.min + vec2(-4.0, TITLE - 5.0), frame.max + vec2(14.0, 2.0));
         let layout = CanvasLayout { has_legend: false, compact: true, ..CanvasLayout::new(ui, inner, false, false) };
         let id = canvas.id.with("inset");
         // What is registered later is above.
@@ -103,7 +104,7 @@ impl InsetArea {
         let side = TITLE - 2.0;
         let button =
             Rect::from_min_size(pos2(self.frame.right() - side - 2.0, self.frame.top() + 1.0), Vec2::splat(side));
-        let hint = "Close the inset. The button Inset above the landscape shows it again.";
+        let hint = "Close the inset. The View menu shows it again.";
         let mut is_closed = false;
         ui.scope_builder(UiBuilder::new().max_rect(button), |ui| {
             is_closed = icon_button(ui, Icon::Close, side, "Close the inset", hint).clicked();

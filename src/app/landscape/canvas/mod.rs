@@ -6,6 +6,7 @@ pub(crate) mod draw;
 pub(crate) mod inset;
 pub(crate) mod interaction;
 pub(crate) mod legend;
+mod lens;
 pub(crate) mod paint;
 pub(crate) mod particle;
 
@@ -19,7 +20,7 @@ use legend::mean_losses;
 use paint::{SessionData, SharedUploads, SurfaceCache};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::ticks::{grouped, significant};
-use valleyscope_experiments::view::{AutoScale, Camera, Inset, Orbit, ViewProjection};
+use valleyscope_experiments::view::{AutoScale, Camera, Orbit, ViewProjection};
 
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
@@ -38,8 +39,6 @@ pub use particle::{FormulaPanel, Glyph, compressed_length, glyphs};
 
 /// The width of a panel, in points, below which its tools are in a menu.
 const NARROW_TOOLS: f32 = 280.0;
-/// The tooltip of the button of insets.
-const INSET_HINT: &str = "Show the view along the valley in an inset, and mark what it magnifies.";
 /// The size of the canvas before it was shown, in points.
 const FIRST_SIZE: Vec2 = vec2(800.0, 600.0);
 
@@ -281,12 +280,6 @@ impl LandscapePanel {
         for projection in ViewProjection::ALL {
             ui.selectable_value(&mut document.view.projection, projection, projection.label())
                 .on_hover_text(projection.title());
-        }
-        if !document.view.is_along_valley() {
-            let mut has_inset = document.view.inset.is_some();
-            if ui.toggle_value(&mut has_inset, "Inset").on_hover_text(INSET_HINT).changed() {
-                document.view.inset = has_inset.then(Inset::default);
-            }
         }
         if document.count() > 1 {
             let mut is_linked = !live.has_own_cameras;
