@@ -187,7 +187,7 @@ fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
 
 fn views() -> impl Strategy<Value = SpaceView> {
     let camera = ([-5.0..5.0, -5.0..5.0], -6.0..4.0)
-        .prop_map(|(center, exponent): ([f64; 2], f64)| Camera { center, width: 10_f64.powf(exponent) });
+        .prop_map(|(center, exponent): ([f64; 2], f64)| Camera::new(center, 10_f64.powf(exponent)));
     let orbit = (-180.0..180.0, 5.0..=90.0).prop_map(|(azimuth, elevation)| Orbit { azimuth, elevation });
     let size = [100.0_f32..2000.0, 100.0_f32..2000.0];
     (camera, orbit, size).prop_map(|(camera, orbit, size_px)| SpaceView { camera, orbit, size_px })
