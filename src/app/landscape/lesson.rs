@@ -25,8 +25,15 @@ const CONTENTS_WIDTH: f32 = 380.0;
 /// The largest part of the window's height that the contents take.
 const CONTENTS_HEIGHT: f32 = 0.6;
 
-/// Shows the step `index` of a lesson, with its text and the buttons of the lesson.
-pub(crate) fn lesson_bar(ui: &mut Ui, index: usize, lesson: &[LessonStep], requests: &mut Requests) {
+/// Shows the step `index` of a lesson, with its text and the buttons of the lesson. `described` are the settings of the
+/// text that the run does not have: then the text fades, and says which ones it describes.
+pub(crate) fn lesson_bar(
+    ui: &mut Ui,
+    index: usize,
+    lesson: &[LessonStep],
+    described: &[String],
+    requests: &mut Requests,
+) {
     let count = lesson.len();
     let go_to = |index| Action::Landscape(LandscapeAction::GoToStep(index));
     ui.horizontal(|ui| {
@@ -50,13 +57,13 @@ pub(crate) fn lesson_bar(ui: &mut Ui, index: usize, lesson: &[LessonStep], reque
                 requests.actions.push(go_to(index));
             }
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                ui.add(Label::new(step_text(ui, index, lesson)).wrap());
+                ui.add(Label::new(step_text(ui, index, lesson, described)).wrap());
             });
         });
     });
 }
 
-fn step_text(ui: &Ui, index: usize, lesson: &[LessonStep]) -> LayoutJob {
+fn step_text(ui: &Ui, index: usize, lesson: &[LessonStep], described: &[String]) -> LayoutJob {
     let mut job = LayoutJob::default();
     let mut append = |text: RichText| {
         text.heading().append_to(&mut job, ui.style(), FontSelection::Default, Align::Center);
@@ -65,7 +72,14 @@ fn step_text(ui: &Ui, index: usize, lesson: &[LessonStep]) -> LayoutJob {
         append(RichText::new(format!("{section} ")).strong());
         append(RichText::new("· ").weak());
     }
-    append(RichText::new(&lesson[index].text));
+    let text = RichText::new(&lesson[index].text);
+    if described.is_empty() {
+        append(text);
+    } else {
+        append(text.weak());
+        let note = format!(" Settings changed: this text describes {}.", described.join(", "));
+        append(RichText::new(note).color(ui.visuals().warn_fg_color));
+    }
     job
 }
 

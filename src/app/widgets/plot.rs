@@ -265,6 +265,21 @@ pub(crate) struct LeavingCurve {
     pub beyond: String,
 }
 
+/// The end of a curve in view, with the curve's name.
+pub(crate) struct CurveEnd {
+    pub name: String,
+    pub color: Color32,
+    pub end: [f64; 2],
+}
+
+/// The space between the end of a curve and its name, and beyond the name, in points.
+pub(crate) const NAME_GAP: f32 = 10.0;
+
+/// Returns the part of an optimizer's name before the settings: "Adam (2)" of "Adam (2), η 0.005".
+pub(crate) fn short_name(name: &str) -> &str {
+    name.split_once(", ").map_or(name, |(own, _)| own)
+}
+
 /// Shows a table of values beside the pointer, on the side where the plot has more room, and a note below it.
 pub(crate) fn readout(response: &Response, title: &str, note: Option<&str>, rows: impl FnOnce(&mut Ui)) {
     let mut tooltip = Tooltip::for_widget(response).at_pointer().gap(14.0);
@@ -286,6 +301,26 @@ impl ShownPlot {
         let (font, color) = (TextStyle::Small.resolve(ui.style()), ui.visuals().weak_text_color());
         let frame = *self.transform.frame();
         ui.painter().with_clip_rect(frame).text(frame.center(), Align2::CENTER_CENTER, text, font, color);
+    }
+
+    /// Writes names at the ends of curves, the first ones first. The plot has a `gutter` of this width at its right. Names
+    /// move up or down to have room; one that would be too far from its curve is left out.
+    pub(crate) fn name_ends(&self, ui: &Ui, gutter: f32, curves: &[CurveEnd]) {
+        let font = TextStyle::Small.resolve(ui.style());
+        let line = ui.fonts_mut(|fonts| fonts.row_height(&font));
+        let frame = *self.transform.frame();
+        let ends = curves.iter().map(|curve| self.transform.position_from_point(&curve.end.into()));
+        let ends: Vec<_> = ends.collect();
+        let heights: Vec<f32> = ends.iter().map(|end| end.y).collect();
+        let range = Rangef::new(frame.top() + 0.5 * line, frame.bottom() - 0.5 * line);
+        let painter = ui.painter().with_clip_rect(frame.with_max_x(frame.right() + gutter).intersect(ui.clip_rect()));
+        for ((curve, end), height) in curves.iter().zip(ends).zip(spread(&heights, line, range)) {
+            let Some(height) = height else { continue };
+            let at = pos2(end.x.min(frame.right()) + 0.7 * NAME_GAP, height);
+            let stroke = Stroke::new(0.8, curve.color.gamma_multiply(0.7));
+            painter.line_segment([end + vec2(1.5, 0.0), at - vec2(1.5, 0.0)], stroke);
+            painter.text(at, Align2::LEFT_CENTER, &curve.name, font.clone(), curve.color);
+        }
     }
 
     /// Marks curves that leave a view which was chosen for the others, by small arrows and names along that edge, near
@@ -319,6 +354,42 @@ impl ShownPlot {
             painter.add(Shape::convex_polygon(corners, color, Stroke::NONE));
         }
     }
+}
+
+/// The farthest that a name is moved from the end of its curve, in lines.
+const FARTHEST_NAME: f32 = 2.5;
+
+/// Returns the heights of names as high as a `line`, within a range and near the wanted heights. Names do not overlap:
+/// one whose room would move another or itself too far is left out.
+fn spread(wanted: &[f32], line: f32, range: Rangef) -> Vec<Option<f32>> {
+    let mut heights = vec![None; wanted.len()];
+    let mut placed: Vec<usize> = Vec::new();
+    for index in 0..wanted.len() {
+        let mut all = placed.clone();
+        let at = all.partition_point(|other| wanted[*other] <= wanted[index]);
+        all.insert(at, index);
+        // Groups of names that touch each other, each with the height of its first name and the number of names.
+        let mut groups: Vec<(f32, usize)> = Vec::new();
+        for &name in &all {
+            let mut group = (wanted[name], 1);
+            while let Some(above) = groups.pop_if(|above| above.0 + above.1 as f32 * line > group.0) {
+                let count = above.1 + group.1;
+                let shifted = group.0 - above.1 as f32 * line;
+                group = ((above.0 * above.1 as f32 + shifted * group.1 as f32) / count as f32, count);
+            }
+            let lowest = range.max - (group.1 - 1) as f32 * line;
+            groups.push((group.0.min(lowest).max(range.min), group.1));
+        }
+        let found = groups.iter().flat_map(|(first, count)| (0..*count).map(move |name| first + name as f32 * line));
+        let found: Vec<f32> = found.collect();
+        let is_near = |(name, height): (&usize, &f32)| (height - wanted[*name]).abs() <= FARTHEST_NAME * line;
+        let is_apart = found.windows(2).all(|pair| pair[1] - pair[0] >= 0.999 * line);
+        if is_apart && range.contains(found[at]) && all.iter().zip(&found).all(is_near) {
+            all.iter().zip(found).for_each(|(name, height)| heights[*name] = Some(height));
+            placed = all;
+        }
+    }
+    heights
 }
 
 /// The width of the arrow before the name of a curve that leaves the view, in points.
@@ -395,8 +466,25 @@ mod tests {
 
 #[cfg(test)]
 mod readout_tests {
-    use super::{ARROW, free_position};
-    use egui::{Rect, pos2, vec2};
+    use super::{ARROW, FARTHEST_NAME, free_position, spread};
+    use egui::{Rangef, Rect, pos2, vec2};
+
+    #[test]
+    fn names_at_the_ends_of_curves_do_not_overlap_and_stay_near_their_curves() {
+        let range = Rangef::new(5.0, 155.0);
+        assert_eq!(spread(&[20.0, 60.0], 10.0, range), [Some(20.0), Some(60.0)], "with room they are at the ends");
+        assert_eq!(spread(&[52.0, 48.0], 10.0, range), [Some(55.0), Some(45.0)]);
+        assert_eq!(spread(&[200.0, -9.0], 10.0, Rangef::new(5.0, 215.0))[1], Some(5.0), "inside of the plot");
+        let crowded: Vec<f32> = (0..16).map(|index| 80.0 + 0.1 * index as f32).collect();
+        let heights = spread(&crowded, 10.0, range);
+        assert!(heights[0].is_some() && heights.contains(&None), "{heights:?}");
+        let mut placed: Vec<f32> = heights.iter().flatten().copied().collect();
+        placed.sort_by(f32::total_cmp);
+        assert!(placed.len() >= 4 && placed.windows(2).all(|pair| pair[1] - pair[0] > 9.9), "{placed:?}");
+        for (height, wanted) in heights.iter().zip(crowded) {
+            assert!(height.is_none_or(|height| (height - wanted).abs() <= 10.0 * FARTHEST_NAME), "{heights:?}");
+        }
+    }
 
     #[test]
     fn names_of_leaving_curves_are_beside_each_other_along_the_edge_in_a_few_rows() {

@@ -151,12 +151,17 @@ pub fn description(title: &str, changes: &[String]) -> String {
 
 /// Returns the settings of a landscape that differ from another's.
 pub(super) fn changes_of_landscape(this: &LandscapePreset, before: &LandscapePreset) -> Vec<String> {
-    let [own, old] = [this, before].map(LandscapePreset::spec);
-    let mut changes = changed_texts(&own.shared_settings(), &old.shared_settings());
-    changes_of_optimizers(own, old, &mut changes);
+    let mut changes = changed_settings(this.spec(), before.spec());
     if this.simulations[1..] != before.simulations[1..] {
         changes.push(if this.simulations.len() == 1 { "nothing beside it" } else { "side by side" }.to_owned());
     }
+    changes
+}
+
+/// Returns the settings of a simulation that differ from another's, such as `σ = 0.5` and `Adam: η 0.01`.
+pub fn changed_settings(this: &SimulationSpec, before: &SimulationSpec) -> Vec<String> {
+    let mut changes = changed_texts(&this.shared_settings(), &before.shared_settings());
+    changes_of_optimizers(this, before, &mut changes);
     changes
 }
 

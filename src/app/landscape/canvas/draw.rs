@@ -55,7 +55,7 @@ impl LandscapePanel {
         live: &mut Live,
     ) {
         self.keep_panes(document.count());
-        let scale = self.scale(canvases, document, live);
+        let scale = self.scale(document, live);
         let titles = document.titles();
         for (index, (layout, response)) in canvases.iter().enumerate() {
             let framed = Self::framed_by(index, live);

@@ -15,6 +15,7 @@ use egui::{FontId, Rect, Response, Sense, TextStyle, Ui, Vec2, pos2, vec2};
 use interaction::Interaction;
 use legend::mean_losses;
 use paint::{SessionData, SharedUploads, SurfaceCache};
+use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::ticks::{grouped, significant};
 use valleyscope_experiments::view::{AutoScale, Camera, Orbit};
@@ -57,6 +58,8 @@ pub struct LandscapePanel {
     /// Whether the canvases had cameras of their own in the last frame.
     had_own_cameras: bool,
     auto_scale: AutoScale,
+    /// The landscapes of the lesson; none without a lesson.
+    of_lesson: Vec<LandscapeSpec>,
     tool: Tool,
     /// The size of the first canvas when it was last shown.
     last_size: Vec2,
@@ -84,6 +87,7 @@ impl LandscapePanel {
             panes: vec![Pane::default()],
             had_own_cameras: false,
             auto_scale: AutoScale::default(),
+            of_lesson: Vec::new(),
             tool: Tool::default(),
             last_size: FIRST_SIZE,
             contained: None,
