@@ -6,16 +6,18 @@ use egui::containers::menu::MenuButton;
 use egui::text::LayoutJob;
 use egui::{
     Align, Button, ColorImage, Context, FontSelection, Image, Label, Layout, RichText, ScrollArea, TextureHandle,
-    TextureOptions, Ui, Vec2,
+    TextureOptions, Theme, Ui, Vec2,
 };
 use image::DynamicImage;
 use image::codecs::png::PngDecoder;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::{LessonFigure, LessonStep};
+use valleyscope_experiments::view::Background;
 use valleyscope_experiments::view::rule_summary::formulas_from_gradient;
 
 use crate::app::shell::actions::{Action, LandscapeAction, Requests, choose, item};
 use crate::app::shell::jobs::{Job, Progress};
+use crate::app::widgets::theme::background;
 use crate::export::lesson_page::figures::{ComputedFigure, alternative_text, title_of};
 
 /// The entry of menus that shows the editor of the lesson.
@@ -120,6 +122,8 @@ const LEAST_PICTURE: f32 = 120.0;
 /// open. A figure is computed once, whatever points are marked on it.
 #[derive(Default)]
 pub(crate) struct LessonStage {
+    /// The theme of the pictures.
+    theme: Option<Theme>,
     computed: Vec<(String, ComputedFigure)>,
     pictures: Vec<(LessonFigure, Picture)>,
 }
@@ -146,6 +150,10 @@ impl LessonStage {
     /// Makes the pictures of a lesson, those of the present step first. Call in each frame.
     pub(crate) fn prepare(&mut self, ctx: &Context, lesson: &[LessonStep], present: usize) {
         let wanted: Vec<&LessonFigure> = lesson.iter().filter_map(|step| step.figure.as_ref()).collect();
+        let theme = ctx.theme();
+        if self.theme.replace(theme) != Some(theme) {
+            self.pictures.clear();
+        }
         self.take_made(ctx);
         self.forget_unwanted(&wanted);
         for figure in &wanted {
@@ -161,7 +169,8 @@ impl LessonStage {
         if let Some((figure, picture)) = queued.min_by_key(|(figure, _)| shown != Some(figure)) {
             let computed = self.computed.iter().find(|(name, _)| *name == figure.name).map(|(_, made)| made.clone());
             let figure = figure.clone();
-            *picture = Picture::Computing(Job::start(ctx, move |progress| make_picture(&figure, computed, progress)));
+            let make = move |progress: &Progress| make_picture(&figure, background(theme), computed, progress);
+            *picture = Picture::Computing(Job::start(ctx, make));
         }
     }
 
@@ -261,6 +270,7 @@ impl LessonStage {
 /// Makes a picture, from the computed figure if it is known.
 fn make_picture(
     figure: &LessonFigure,
+    background: Background,
     known: Option<ComputedFigure>,
     progress: &Progress,
 ) -> Result<MadePicture, String> {
@@ -270,7 +280,7 @@ fn make_picture(
             .map_err(|error| error.to_string())?
             .ok_or("it was cancelled")?,
     };
-    let png = computed.png(figure.point, PICTURE_DPI).map_err(|error| error.to_string())?;
+    let png = computed.png(figure.point, background, PICTURE_DPI).map_err(|error| error.to_string())?;
     Ok(MadePicture { image: decoded(&png)?, computed })
 }
 
@@ -367,6 +377,10 @@ mod tests {
         }
         let last = prepare_fully(&mut stage, &ctx, &lesson([2.0, 10.0]));
         assert!(first.id() != last.id());
+        let other = if ctx.theme() == Theme::Dark { Theme::Light } else { Theme::Dark };
+        ctx.set_theme(other);
+        let themed = prepare_fully(&mut stage, &ctx, &lesson([2.0, 10.0]));
+        assert!(themed.id() != last.id() && stage.computed.len() == 1, "another theme has another picture");
         stage.prepare(&ctx, &lesson([2.0, 10.0]), 0);
         assert_eq!(stage.pictures.len(), 1, "pictures of earlier points stay");
         stage.prepare(&ctx, &[], 0);

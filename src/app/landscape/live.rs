@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, channel};
 
+use egui::Rect;
 use valleyscope_engine::simulation::{Change, ParticleId, Record, Setting, SimulationSpec, StepTrace};
 use valleyscope_experiments::preset::{LessonDraft, first_step_of_run, marks_at};
 use valleyscope_experiments::view::ticks::grouped;
@@ -35,6 +36,7 @@ pub struct Live {
     pub selected: Option<ParticleId>,
     /// The ids of optimizers that are simulated but hidden. Legends toggle them.
     pub hidden: BTreeSet<u32>,
+    pub(crate) legend: LegendState,
     /// The duration of a frame while an animation is recorded. The camera then moves by it for each snapshot, not by
     /// the clock.
     pub frame_secs: Option<f32>,
@@ -135,6 +137,17 @@ impl Live {
     pub fn is_playing(&self) -> bool {
         self.playback() == Playback::Playing
     }
+}
+
+/// The state of the legend between frames.
+#[derive(Default)]
+pub(crate) struct LegendState {
+    /// The ids of the optimizers in the order of the rows.
+    pub order: Vec<u32>,
+    /// Whether all rows are shown, however many they are.
+    pub is_unfolded: bool,
+    /// The area of the last frame. Rows do not change places while the pointer is on them.
+    pub area: Option<Rect>,
 }
 
 /// A branch of a session.

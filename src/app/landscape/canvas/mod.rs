@@ -32,7 +32,6 @@ pub use crate::app::widgets::icons::line_color;
 pub use camera::{Bounds, Follower, FramedEnsembles, fitted, limited, panned, zoomed};
 pub(crate) use color_bar::{FIRST_SCALE, color_scale, colormap_name};
 pub use interaction::{Readout, Tool, nearest_particle};
-pub(crate) use legend::ChosenColor;
 pub use particle::{FormulaPanel, Glyph, compressed_length, glyphs};
 
 /// The width of a panel, in points, below which its tools are in a menu.
