@@ -255,39 +255,16 @@ pub(crate) fn marker_corners(shape: MarkerShape) -> Option<&'static [[f32; 2]]> 
 /// The radius of a letter's circle in radii of other markers.
 const LETTERED: f32 = 1.5;
 /// The lines of the letters from A on, in a box of 4 by 6: the coordinates x and y, downwards, of each point.
-const LETTERS: [&str; 26] = [
-    "062046 1434",
-    "003041423303 334445360600",
-    "4130100105163645",
-    "00204244260600",
-    "40000646 0333",
-    "400006 0333",
-    "41301001051636454323",
-    "0006 4046 0343",
-    "2026 1030 1636",
-    "4045361605",
-    "0006 400346",
-    "000646",
-    "0600234046",
-    "06004640",
-    "103041453616050110",
-    "06003041423303",
-    "103041453616050110 2446",
-    "06003041423303 2346",
-    "413010010213334445361605",
-    "0040 2026",
-    "000516364540",
-    "002640",
-    "0016233640",
-    "0046 4006",
-    "002340 2326",
-    "00400646",
-];
+const LETTERS: &str = "062046 1434|003041423303 334445360600|4130100105163645|00204244260600|40000646 0333|\
+    400006 0333|41301001051636454323|0006 4046 0343|2026 1030 1636|4045361605|0006 400346|\
+    000646|0600234046|06004640|103041453616050110|06003041423303|\
+    103041453616050110 2446|06003041423303 2346|413010010213334445361605|\
+    0040 2026|000516364540|002640|0016233640|0046 4006|002340 2326|00400646";
 
 /// Returns the lines of a letter from A to Z around its middle, in a circle of radius 1.
 fn letter_lines(letter: char) -> impl Iterator<Item = impl Iterator<Item = Vec2>> {
-    let index = (u32::from(letter)).wrapping_sub(u32::from('A')) as usize;
-    let lines = LETTERS.get(index).copied().unwrap_or_default().split(' ');
+    let index = u32::from(letter).wrapping_sub(u32::from('A')) as usize;
+    let lines = LETTERS.split('|').nth(index).unwrap_or_default().split(' ');
     let digit = |digit: u8| f32::from(digit.saturating_sub(b'0'));
     lines.map(move |line| {
         line.as_bytes().chunks_exact(2).map(move |at| 0.19 * vec2(digit(at[0]) - 2.0, digit(at[1]) - 3.0))

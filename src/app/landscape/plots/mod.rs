@@ -12,10 +12,10 @@ use data::{DiagnosticsHistory, EnsembleHistory, Table};
 use egui::{Color32, Rect, Sense, TextStyle, Ui, Vec2, vec2};
 use leads::{Lead, leads};
 use toolbar::temperature_control;
-use valleyscope_engine::landscape::{Landscape, LandscapeSpec};
+use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::simulation::PlotRequest;
 use valleyscope_experiments::view::ticks::grouped;
-use valleyscope_experiments::view::{AxisScale, Camera, Dash};
+use valleyscope_experiments::view::{AutoScale, AxisScale, Camera, Dash, SymLog, Viewport};
 
 use super::branches;
 use super::branches::MarkedChanges;
@@ -47,6 +47,8 @@ const NEAR_MARKS: f32 = 3.0;
 const GAP: f32 = 6.0;
 /// The steps on the axis of a run that has just begun and does not pause by itself.
 const FIRST_STEPS: u64 = 100;
+/// The deepest descent in view over the linear part of its colour scale.
+const DESCENT: f64 = 12.0;
 /// The largest part of a plot's width beside the curves for their names.
 const MOST_NAMES: f32 = 0.3;
 
@@ -450,7 +452,7 @@ impl DiagnosticsPanel {
             let positions = lead.steps.map(|step| x_scale.position(step).max(x[0]));
             Some(ChartLead { name, color, steps: lead.steps, positions })
         };
-        let start = || self.history.ensembles.iter().find_map(|it| Some(metric.value(it.buckets.first()?).mean));
+        let start = self.history.ensembles.iter().find_map(|it| Some(metric.value(it.buckets.first()?).mean));
         let chart = Chart {
             metric,
             info: &info,
@@ -458,7 +460,7 @@ impl DiagnosticsPanel {
             branches: branches.collect(),
             scales: [x_scale, *y_scale],
             x,
-            to_come: range_to_come(metric, *y_scale, start(), &document.spec(0).landscape),
+            to_come: range_to_come(metric, *y_scale, start.unwrap_or_default(), &document.spec(0).landscape),
             gutter,
             y: self.zoom.y.get(&metric).copied(),
             whole_range: self.whole_range,
@@ -508,39 +510,19 @@ fn marks_in(marks: &[ChartMark], is_host: bool) -> impl Iterator<Item = &ChartMa
 }
 
 /// Returns the positions between which a metric may move from its value at the start, before any step is taken: a loss
-/// down to the lowest one in the landscape's first view, others from 0 to 1, and a decade on a logarithmic axis.
-fn range_to_come(
-    metric: DiagnosticMetric,
-    scale: AxisScale,
-    start: Option<f64>,
-    landscape: &LandscapeSpec,
-) -> [f64; 2] {
-    let start = start.filter(|start| start.is_finite()).unwrap_or(0.0);
-    let range = match (scale, metric) {
+/// down to the lowest ones in the landscape's first view, others from 0 to 1, and a decade on a logarithmic axis.
+fn range_to_come(metric: DiagnosticMetric, scale: AxisScale, start: f64, landscape: &LandscapeSpec) -> [f64; 2] {
+    let first_view = Viewport { camera: Camera::home(landscape), size_px: [1.0; 2] };
+    let [low, high] = match (scale, metric) {
         (AxisScale::Log, _) => [0.1 * start, 10.0 * start],
         (_, DiagnosticMetric::Loss) => {
-            let lowest = lowest_loss(&landscape.landscape(), Camera::home(landscape));
-            let drop = Some(start - lowest).filter(|drop| drop.is_finite() && *drop > 0.0).unwrap_or(1.0);
-            [start - 1.05 * drop, start + 0.05 * drop]
+            let SymLog { linear, min, .. } = AutoScale::default().update(&[(&landscape.landscape(), first_view)]);
+            [if min < 0.0 { -DESCENT * linear } else { 0.0 }, start]
         }
-        _ => [start.min(-0.02), start.max(1.05)],
+        _ => [start.min(0.0), start.max(1.0)],
     };
-    let positions = range.map(|value| scale.position(value));
-    if positions.iter().all(|position| position.is_finite()) { positions } else { [-2.0, 0.0] }
-}
-
-/// Returns the lowest loss on a coarse grid over a square view.
-fn lowest_loss(landscape: &Landscape, Camera { center, width }: Camera) -> f64 {
-    const POINTS: usize = 24;
-    let at = |axis: usize, index: usize| center[axis] + width * (index as f64 / (POINTS - 1) as f64 - 0.5);
-    let x: Vec<f64> = (0..POINTS).map(|index| at(0, index)).collect();
-    let mut losses = [0.0; POINTS];
-    let mut lowest = f64::INFINITY;
-    for row in 0..POINTS {
-        landscape.losses_along(&x, at(1, row), &mut losses);
-        lowest = losses.iter().copied().fold(lowest, f64::min);
-    }
-    lowest
+    let positions = [low - 0.03 * (high - low), high + 0.05 * (high - low)].map(|value| scale.position(value));
+    if positions[0] < positions[1] { positions } else { [-2.0, 0.0] }
 }
 
 /// Returns the shown curves of ensembles. `style` returns the name and the colour of one unless it is hidden.
