@@ -18,6 +18,8 @@ pub type OwnColors = (Option<Rgb>, Rgb);
 /// The fractions of black in the shades of a colour. Lighter shades are not used: in a map, they would be the colour of
 /// a less certain winner.
 const SHADES: [f32; 5] = [0.45, 0.55, 0.35, 0.65, 0.25];
+/// The luminances of the colours of typed rules, which are seen on dark and on light backgrounds.
+const BRIGHT: std::ops::RangeInclusive<f32> = 0.18..=0.6;
 /// The number of values of each channel of other colours.
 const LEVELS: u8 = 9;
 /// The largest number of assignments that are remembered.
@@ -75,7 +77,7 @@ fn assign(optimizers: &[OwnColors]) -> Vec<Rgb> {
     let found = colors.into_iter().zip(optimizers).map(|(color, (_, home))| {
         color.unwrap_or_else(|| {
             let color = match *home == TypedRule::COLOR {
-                true => farthest(OTHERS.iter(), &taken),
+                true => farthest(OTHERS.iter().filter(|(color, _)| BRIGHT.contains(&luminance(*color))), &taken),
                 false => other_color(*home, &taken),
             };
             taken.push(Appearance::new(color));

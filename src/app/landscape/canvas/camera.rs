@@ -19,7 +19,7 @@ use crate::player::EnsembleView;
 /// The largest number of an ensemble's particles that are used to find its box.
 const MOST_FITTED: usize = 2000;
 /// The width of the view for whose losses colours are chosen, over that of the first view.
-const COLORED: f64 = 1.5;
+const COLORED: f64 = 2.0;
 /// The narrowest view that fitting chooses, in start spreads.
 const FIT_SPREADS: f64 = 40.0;
 

@@ -414,7 +414,7 @@ fn draw_no_gpu_note(ui: &Ui, canvas: Rect) {
 
 /// The distance of a title from the left end of its landscape, the length of the sample of a line, and the distance of
 /// the words from it, in points.
-const TITLE_INDENT: f32 = 8.0;
+const TITLE_INDENT: f32 = 14.0;
 const TITLE_SAMPLE: f32 = 22.0;
 const TITLE_GAP: f32 = 6.0;
 

@@ -128,18 +128,21 @@ fn rows(simulation: &SimulationSpec, index: usize, live: &Live) -> Vec<Row> {
             all if all as usize == view.particles => "all diverged".to_owned(),
             some => format!("{some} diverged"),
         };
+        let mean = MeanLoss::of(view.sample.loss, view.particles, view.sample.diverged);
+        let is_nothing = mean.is_some_and(|mean| mean.is_nothing());
+        let loss = if is_nothing { "0".to_owned() } else { significant(view.sample.loss.mean, 4) };
         Some(Row {
             id: view.optimizer,
             name: names[index].clone(),
             drawn_name: names[index].clone(),
             // A mean over particles of which some are not finite adds nothing to the mark.
             value: match view.sample.diverged {
-                0 => significant(view.sample.loss.mean, 4),
+                0 => loss.clone(),
                 all if all as usize == view.particles => "✗ all".to_owned(),
                 some => format!("✗ {some}"),
             },
-            loss: significant(view.sample.loss.mean, 4),
-            mean: MeanLoss::of(view.sample.loss, view.particles, view.sample.diverged),
+            loss,
+            mean,
             diverged,
             marker: marker_of(&simulation.optimizers, view.optimizer),
             color: color_of(&simulation.optimizers, view.optimizer),

@@ -9,6 +9,8 @@ use crate::draw::middle;
 const CLEAR: f64 = 3.0;
 /// The smallest clear difference of losses, as a fraction of the lowest one.
 const CLEAR_SHARE: f64 = 0.01;
+/// The size below which a mean loss may be a remainder of random starts.
+const TINY: f64 = 1e-4;
 /// The shortest interval, and the shortest gap between two of the same optimizer, as a fraction of the steps.
 const SHORTEST: f64 = 0.02;
 
@@ -33,6 +35,11 @@ impl MeanLoss {
     pub(crate) fn of(loss: Spread, particles: usize, diverged: u32) -> Option<MeanLoss> {
         let is_known = diverged == 0 && loss.mean.is_finite();
         is_known.then(|| MeanLoss { mean: loss.mean, error: loss.std / (particles.max(1) as f64).sqrt() })
+    }
+
+    /// Returns whether the mean is tiny and differs from 0 by no more than chance makes likely, as at the start.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.mean.abs() < TINY.min(CLEAR * self.error)
     }
 
     /// Returns whether the mean is below another one by more than chance makes likely.

@@ -513,7 +513,7 @@ fn marks_in(marks: &[ChartMark], is_host: bool) -> impl Iterator<Item = &ChartMa
 /// down to the lowest ones in the landscape's first view, others from 0 to 1, and a decade on a logarithmic axis.
 fn range_to_come(metric: DiagnosticMetric, scale: AxisScale, start: f64, landscape: &LandscapeSpec) -> [f64; 2] {
     let first_view = Viewport { camera: Camera::home(landscape), size_px: [1.0; 2] };
-    let [low, high] = match (scale, metric) {
+    let range = match (scale, metric) {
         (AxisScale::Log, _) => [0.1 * start, 10.0 * start],
         (_, DiagnosticMetric::Loss) => {
             let SymLog { linear, min, .. } = AutoScale::default().update(&[(&landscape.landscape(), first_view)]);
@@ -521,8 +521,9 @@ fn range_to_come(metric: DiagnosticMetric, scale: AxisScale, start: f64, landsca
         }
         _ => [start.min(0.0), start.max(1.0)],
     };
-    let positions = [low - 0.03 * (high - low), high + 0.05 * (high - low)].map(|value| scale.position(value));
-    if positions[0] < positions[1] { positions } else { [-2.0, 0.0] }
+    let [low, high] = range.map(|value| scale.position(value));
+    let room = 0.05 * (high - low);
+    if room > 0.0 { [low - room, high + room] } else { [-2.0, 0.0] }
 }
 
 /// Returns the shown curves of ensembles. `style` returns the name and the colour of one unless it is hidden.
