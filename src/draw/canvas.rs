@@ -6,7 +6,7 @@ use egui::epaint::{CircleShape, PathStroke, TextShape};
 use egui::text::LayoutJob;
 use egui::{
     Align, Color32, ColorImage, FontFamily, FontId, Galley, Painter, Pos2, Rect, Shape, Stroke, StrokeKind,
-    TextureOptions, pos2, vec2,
+    TextureOptions, Vec2, pos2, vec2,
 };
 use valleyscope_engine::optimizer::{Marker, MarkerShape};
 use valleyscope_experiments::view::{Background, Dash, Pen};
@@ -23,10 +23,17 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    /// The style of figures: black on white paper.
-    pub(crate) fn print(em: f32) -> Style {
-        Style { em, text: Color32::BLACK, line: Stroke::new(0.6, Color32::BLACK), background: Background::Light }
+    /// The style of figures: black on white paper, or light on [`Style::DARK_PAPER`].
+    pub(crate) fn of_figure(em: f32, background: Background) -> Style {
+        let [text, line] = match background {
+            Background::Light => [Color32::BLACK; 2],
+            Background::Dark => [Color32::from_rgb(203, 209, 220), Color32::from_rgb(142, 151, 167)],
+        };
+        Style { em, text, line: Stroke::new(0.6, line), background }
     }
+
+    /// The colour of dark figures' paper: that of the window's panels.
+    pub(crate) const DARK_PAPER: Color32 = Color32::from_rgb(22, 25, 31);
 }
 
 /// A painter with a style.
@@ -48,6 +55,13 @@ pub(crate) fn rgb([red, green, blue]: [u8; 3]) -> Color32 {
 
 pub(crate) fn area(x: f32, y: f32, width: f32, height: f32) -> Rect {
     Rect::from_min_size(pos2(x, y), vec2(width, height))
+}
+
+/// Black or white, whichever has more contrast with a colour.
+pub(crate) fn against([red, green, blue]: [u8; 3]) -> [u8; 3] {
+    const LIGHT: f64 = 0.45 * 255.0;
+    let luminance = 0.299 * f64::from(red) + 0.587 * f64::from(green) + 0.114 * f64::from(blue);
+    if luminance > LIGHT { [0; 3] } else { [255; 3] }
 }
 
 impl Canvas {
@@ -221,11 +235,11 @@ const STAR: [[f32; 2]; 10] = [
     [-0.38, -0.53],
 ];
 
-/// The corners of a marker of radius 1, y downwards; `None` for the circle. All shapes have about equal areas, and each
-/// is seen whole from its centre.
+/// The corners of a marker of radius 1, y downwards; `None` for the circle, and for letters, which are in one. All shapes
+/// have about equal areas, and each is seen whole from its centre.
 pub(crate) fn marker_corners(shape: MarkerShape) -> Option<&'static [[f32; 2]]> {
     Some(match shape {
-        MarkerShape::Circle => return None,
+        MarkerShape::Circle | MarkerShape::Letter(_) => return None,
         MarkerShape::Square => &[[-0.88, -0.88], [0.88, -0.88], [0.88, 0.88], [-0.88, 0.88]],
         MarkerShape::Triangle => &[[0.0, -1.3], [1.2, 0.85], [-1.2, 0.85]],
         MarkerShape::Diamond => &[[0.0, -1.3], [1.3, 0.0], [0.0, 1.3], [-1.3, 0.0]],
@@ -238,6 +252,25 @@ pub(crate) fn marker_corners(shape: MarkerShape) -> Option<&'static [[f32; 2]]> 
     })
 }
 
+/// The radius of a letter's circle in radii of other markers.
+const LETTERED: f32 = 1.5;
+/// The lines of the letters from A on, in a box of 4 by 6: the coordinates x and y, downwards, of each point.
+const LETTERS: &str = "062046 1434|003041423303 334445360600|4130100105163645|00204244260600|40000646 0333|\
+    400006 0333|41301001051636454323|0006 4046 0343|2026 1030 1636|4045361605|0006 400346|\
+    000646|0600234046|06004640|103041453616050110|06003041423303|\
+    103041453616050110 2446|06003041423303 2346|413010010213334445361605|\
+    0040 2026|000516364540|002640|0016233640|0046 4006|002340 2326|00400646";
+
+/// Returns the lines of a letter from A to Z around its middle, in a circle of radius 1.
+fn letter_lines(letter: char) -> impl Iterator<Item = impl Iterator<Item = Vec2>> {
+    let index = u32::from(letter).wrapping_sub(u32::from('A')) as usize;
+    let lines = LETTERS.split('|').nth(index).unwrap_or_default().split(' ');
+    let digit = |digit: u8| f32::from(digit.saturating_sub(b'0'));
+    lines.map(move |line| {
+        line.as_bytes().chunks_exact(2).map(move |at| 0.19 * vec2(digit(at[0]) - 2.0, digit(at[1]) - 3.0))
+    })
+}
+
 /// A marker of about this radius around a point, with an outline. An open marker has a hole in the colour of the
 /// outline.
 pub(crate) fn marker_shape(marker: Marker, center: Pos2, radius: f32, fill: Color32, outline: Stroke) -> Shape {
@@ -245,6 +278,15 @@ pub(crate) fn marker_shape(marker: Marker, center: Pos2, radius: f32, fill: Colo
         let filled = Marker::filled(marker.shape);
         let hole = marker_shape(filled, center, Marker::HOLE * radius, outline.color, Stroke::NONE);
         return Shape::Vec(vec![marker_shape(filled, center, Marker::OPEN * radius, fill, outline), hole]);
+    }
+    if let MarkerShape::Letter(letter) = marker.shape {
+        let radius = LETTERED * radius;
+        let disc = Shape::Circle(CircleShape { center, radius, fill, stroke: outline });
+        let [red, green, blue, _] = fill.to_array();
+        let ink = rgb(against([red, green, blue])).gamma_multiply(f32::from(fill.a()) / 255.0);
+        let lines = letter_lines(letter).map(|line| line.map(|at| center + radius * at).collect());
+        let letter = polylines(&lines.collect::<Vec<_>>(), Stroke::new(0.26 * radius, ink), Dash::Solid);
+        return Shape::Vec(vec![disc, letter]);
     }
     let Some(corners) = marker_corners(marker.shape) else {
         return Shape::Circle(CircleShape { center, radius, fill, stroke: outline });

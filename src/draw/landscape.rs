@@ -9,7 +9,7 @@ use valleyscope_experiments::view::{
 };
 
 use super::axis::{Axis, Parts, Side, TICK};
-use super::canvas::{Canvas, LINE, polylines, rgb};
+use super::canvas::{Canvas, LINE, against, polylines, rgb};
 use super::contours::Grid;
 use super::projection::{LinePiece, Projection};
 
@@ -370,11 +370,4 @@ fn hatch([column, row]: [usize; 2]) -> [u8; 3] {
     const PERIOD: usize = 14;
     const LINE: usize = 5;
     if (column + row) % PERIOD < LINE { [56; 3] } else { [107; 3] }
-}
-
-/// Black or white, whichever has more contrast with a colour.
-pub(crate) fn against([red, green, blue]: [u8; 3]) -> [u8; 3] {
-    const LIGHT: f64 = 0.45 * 255.0;
-    let luminance = 0.299 * f64::from(red) + 0.587 * f64::from(green) + 0.114 * f64::from(blue);
-    if luminance > LIGHT { [0; 3] } else { [255; 3] }
 }

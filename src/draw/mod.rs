@@ -34,10 +34,10 @@ pub use projection::{PlaneMark, Projection, SpaceProjection};
 pub use scale::Scale;
 pub use svg::{FigureError, Format, Svg};
 
-pub(crate) use canvas::marker_corners;
+pub(crate) use canvas::{against, marker_corners};
 pub(crate) use contours::Grid;
 pub(crate) use fonts::blank_warning;
-pub(crate) use landscape::{ASPECT, Paths, against, around, pixel_rgb};
+pub(crate) use landscape::{ASPECT, Paths, around, pixel_rgb};
 pub(crate) use svg::{CREATOR, encoded, escaped};
 
 #[cfg(feature = "app")]

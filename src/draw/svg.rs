@@ -23,6 +23,7 @@ use krilla::{Document, SerializeSettings};
 use krilla_svg::{SurfaceExt, SvgSettings};
 use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::Tree;
+use valleyscope_experiments::view::Background;
 
 use super::canvas::{Canvas, Style};
 use super::fonts::{FAMILY, FONT, FallbackFonts, font_parts, install_font, svg_options};
@@ -184,23 +185,24 @@ const MAX_SIDE: usize = 1 << 16;
 const TEXT_PX: f32 = 128.0;
 
 impl Svg {
-    /// Draws a figure on paper of this width, with texts of a size in points. `draw` returns the height.
+    /// Draws a figure in a style on paper of this width. `draw` returns the height.
     pub(super) fn drawn(
         about: FigureMetadata,
         width_mm: f64,
-        em: f32,
+        style: Style,
         draw: impl FnOnce(&Canvas) -> Result<f32, FigureError>,
     ) -> Result<Svg, FigureError> {
         let context = Context::default();
         install_font(&context);
         let fonts = FallbackFonts::install(&context, false);
         let mut input = RawInput { screen_rect: Some(PAGE), max_texture_side: Some(MAX_SIDE), ..RawInput::default() };
-        input.viewports.entry(ViewportId::ROOT).or_default().native_pixels_per_point = Some((TEXT_PX / em).max(1.0));
+        input.viewports.entry(ViewportId::ROOT).or_default().native_pixels_per_point =
+            Some((TEXT_PX / style.em).max(1.0));
         let (mut draw, mut height) = (Some(draw), None);
         let mut output = context.run_pass(input, |context| {
             if let Some(draw) = draw.take() {
                 let painter = Painter::new(context.clone(), LayerId::background(), PAGE);
-                height = Some(draw(&Canvas { painter, style: Style::print(em) }));
+                height = Some(draw(&Canvas { painter, style }));
             }
         });
         let mut writer = Writer::default();
@@ -209,6 +211,10 @@ impl Svg {
         }
         output.textures_delta.clear();
         let height = height.expect("the pass has run")?;
+        if style.background == Background::Dark {
+            let fill = hex(Style::DARK_PAPER);
+            writer.push(format_args!(r#"<rect width="100%" height="100%" fill="{fill}"/>"#));
+        }
         writer.clipped(&output.shapes)?;
         let size = [width_mm * POINTS_PER_MM, f64::from(height)];
         let Writer { body, uses_system_fonts, .. } = writer;

@@ -224,11 +224,24 @@ fn the_legend_hides_and_shows() {
 }
 
 #[test]
+fn colours_keep_their_meaning_while_the_view_follows() {
+    let mut harness = landscape();
+    harness.state_mut().document.view.follow = true;
+    harness.run_steps(5);
+    let scale = |harness: &Harness<'_, Stage>| harness.get_by_label("Colour scale").value();
+    let (before, camera) = (scale(&harness), viewport(&harness).camera);
+    advance_to(&mut harness, 1500);
+    harness.run_steps(200);
+    assert!(viewport(&harness).camera.width > 1.2 * camera.width, "the view follows the particles");
+    assert_eq!(scale(&harness), before);
+}
+
+#[test]
 fn the_colour_scale_is_set_in_its_popup() {
     let mut harness = landscape();
     assert!(harness.get_by_label("Colour scale").value().expect("a summary").contains("automatic"));
     button(&mut harness, "Colour scale");
-    button(&mut harness, "Colour scale follows the view");
+    button(&mut harness, "Automatic colour scale");
     let scale = harness.state().document.view.scale.expect("it is fixed at what was shown");
     assert!(scale.max > scale.linear && scale.linear > 0.0);
     assert!(harness.get_by_label("Colour scale").value().expect("a summary").contains("fixed"));

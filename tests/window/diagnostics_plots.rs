@@ -218,6 +218,38 @@ fn each_plot_has_a_name_and_describes_its_last_values() {
     assert!(harness.query_by_label("Plot of free energy F = E − ΘS").is_none());
 }
 
+/// Returns the texts that are drawn.
+fn drawn(harness: &Harness<'_, Stage>) -> Vec<String> {
+    let texts = harness.output().shapes.iter().filter_map(|clipped| match &clipped.shape {
+        egui::Shape::Text(text) => Some(text.galley.text().to_owned()),
+        _ => None,
+    });
+    texts.collect()
+}
+
+#[test]
+fn plots_at_step_0_have_the_axes_of_the_run_to_come() {
+    let harness = at_step(SimulationSpec { steps: Some(800), ..three_optimizers(20) }, 0);
+    let texts = drawn(&harness);
+    for expected in ["800", "−0.1"] {
+        assert!(texts.iter().any(|text| text == expected), "no {expected} in {texts:?}");
+    }
+    assert!(!texts.iter().any(|text| text.contains("×10")), "{texts:?}");
+}
+
+#[test]
+fn names_are_at_the_ends_of_curves_and_one_plot_says_who_is_ahead() {
+    let harness = at_step(three_optimizers(60), 400);
+    let texts = drawn(&harness);
+    let count = |of: &dyn Fn(&str) -> bool| texts.iter().filter(|text| of(text)).count();
+    assert!(count(&|text| text == "Adam") >= 2, "no names at the ends of curves: {texts:?}");
+    let ahead = ["loss L", "depth u", "spread |v|", "effective step size"].map(|plot| {
+        let value = harness.get_by_label(&format!("Plot of {plot}")).value().expect("a summary");
+        value.contains("is ahead from step")
+    });
+    assert_eq!(ahead, [true, false, false, false]);
+}
+
 #[test]
 fn plots_are_those_of_the_landscape_and_come_back_with_it() {
     let mut harness = at_step(three_optimizers(20), 50);

@@ -5,6 +5,7 @@
 //! by address. Each text without a mistake that is typed stays in memory, a few kB.
 
 use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Deserialize;
@@ -43,6 +44,8 @@ pub trait Compiled: Sized + Sync + 'static {
 #[derive(Debug)]
 pub struct Interned<T> {
     pub(crate) compiled: T,
+    /// Whether the name is offered; not after the rule or the landscape was given another one.
+    is_listed: AtomicBool,
 }
 
 /// The reason why a typed rule or landscape is invalid.
@@ -75,6 +78,7 @@ impl<T: Compiled> Interned<T> {
     pub fn new(name: &str, text: &str) -> Result<&'static Interned<T>, TypedError> {
         let is_it = |known: &&&'static Interned<T>| known.name() == name && known.text() == text;
         if let Some(known) = known::<T>().iter().find(is_it) {
+            known.is_listed.store(true, Ordering::Relaxed);
             return Ok(known);
         }
         let noun = T::NOUN;
@@ -93,7 +97,7 @@ impl<T: Compiled> Interned<T> {
         if let Some(known) = known.iter().find(is_it) {
             return Ok(known);
         }
-        let new = Box::leak(Box::new(Interned { compiled }));
+        let new = Box::leak(Box::new(Interned { compiled, is_listed: AtomicBool::new(true) }));
         known.push(new);
         Ok(new)
     }
@@ -106,11 +110,19 @@ impl<T: Compiled> Interned<T> {
         self.compiled.text()
     }
 
+    /// Withdraws the name from [`Interned::latest`], as it was replaced by another one.
+    pub fn withdraw_name(&self) {
+        known::<T>().iter().filter(|other| other.name() == self.name()).for_each(|other| {
+            other.is_listed.store(false, Ordering::Relaxed);
+        });
+    }
+
     /// Makes this the last of its name, as where its text is typed once more after others.
     pub fn make_latest(&'static self) {
         let mut known = known::<T>();
         let own = known.iter().position(|other| std::ptr::eq(*other, self));
         let last = known.iter().rposition(|other| other.name() == self.name());
+        self.is_listed.store(true, Ordering::Relaxed);
         if let (Some(own), Some(last)) = (own, last) {
             known[own..=last].rotate_left(1);
         }
@@ -119,7 +131,7 @@ impl<T: Compiled> Interned<T> {
     /// Lists the last of each name, in the order of the names' first.
     pub fn latest() -> Vec<&'static Interned<T>> {
         let mut latest: Vec<&'static Interned<T>> = Vec::new();
-        for &item in &*known::<T>() {
+        for &item in known::<T>().iter().filter(|item| item.is_listed.load(Ordering::Relaxed)) {
             match latest.iter_mut().find(|other| other.name() == item.name()) {
                 Some(other) => *other = item,
                 None => latest.push(item),

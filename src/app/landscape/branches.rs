@@ -238,7 +238,7 @@ pub(crate) fn show_run_marks(
         let color = match (response.hovered(), mark.is_pause) {
             (true, _) => ui.visuals().strong_text_color(),
             (false, true) => ui.visuals().weak_text_color(),
-            (false, false) => ui.visuals().hyperlink_color,
+            (false, false) => ui.visuals().hyperlink_color.gamma_multiply(if mark.holds { 1.0 } else { 0.4 }),
         };
         match mark.is_pause {
             true => pause_sign(ui, x, rail, color),

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use valleyscope_engine::simulation::{Record, SettingError, SimulationSpec};
 use valleyscope_experiments::preset::{
-    LandscapePreset, LessonDraft, LessonStep, Preset, PresetSimulation, TitledSimulation, titles_side_by_side,
+    LandscapePreset, LessonDraft, LessonStep, Preset, PresetSimulation, TitledSimulation, changed_settings,
+    titles_side_by_side,
 };
 use valleyscope_experiments::view::ViewSettings;
 
@@ -203,6 +204,15 @@ impl LandscapeEditor {
         let at_step = self.draft.simulations_at(*lesson_step, document);
         let is_other = at_step.is_ok_and(|simulations| simulations != document.simulations);
         !lesson.steps.is_empty() && (is_other || is_other_view)
+    }
+
+    /// Returns the settings of the lesson's step that the document does not have, as in `σ = 0.5`; none without a lesson.
+    pub(super) fn settings_of_text(&self) -> Vec<String> {
+        let (shown, lesson) = (self.draft.document.spec(0), &self.draft.lesson);
+        let at_step = lesson.spec_at(self.lesson_step()).ok().filter(|_| !lesson.steps.is_empty());
+        // A later pause and other random numbers leave the text true.
+        let at_step = at_step.map(|spec| SimulationSpec { seed: shown.seed, steps: shown.steps, ..spec });
+        at_step.map_or_else(Vec::new, |spec| changed_settings(&spec, shown))
     }
 
     /// Goes to a lesson step.

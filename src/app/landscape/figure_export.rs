@@ -4,8 +4,8 @@
 use egui::{Button, Context, ProgressBar, RadioButton, Ui};
 use valleyscope_engine::simulation::Record;
 use valleyscope_experiments::preset::LandscapePreset;
-use valleyscope_experiments::view::ViewSettings;
 use valleyscope_experiments::view::ticks::grouped;
+use valleyscope_experiments::view::{SymLog, ViewSettings};
 
 use super::animation_export::Subject;
 use super::picture::PictureSubject;
@@ -196,10 +196,11 @@ impl LandscapeTab {
         let is_picture = self.picture_export.ui(ctx, &mut options, in_space);
         let animation = self.animation.ui(ctx, &mut options, in_space);
         if is_picture || animation.is_some() {
+            let scale = self.landscape.scale(&self.editor.draft.document, &self.live);
             match (self.landscape.graphics(), &self.live.snapshot) {
                 (Ok(graphics), Some(snapshot)) if is_picture => {
-                    let view = ViewSettings { follow: false, ..self.editor.draft.document.view.clone() };
-                    let subject = PictureSubject { view, ..self.picture_subject(self.live.records()) };
+                    let mut subject = self.picture_subject(self.live.records(), scale);
+                    subject.view.follow = false;
                     animation_export::start_picture(
                         ctx,
                         &mut self.exports,
@@ -212,7 +213,7 @@ impl LandscapeTab {
                 (Ok(graphics), Some(_)) => {
                     let specs = self.editor.draft.document.specs().cloned();
                     let present: Vec<Record> = specs.map(|spec| Record { spec, changes: Vec::new() }).collect();
-                    let view = self.picture_subject(present.clone());
+                    let view = self.picture_subject(present.clone(), scale);
                     let subject = Subject { sessions: &self.live.records(), present: &present, view: &view };
                     if let Some(settings) = animation {
                         animation_export::start(ctx, &mut self.exports, graphics, settings, &subject, &options);
@@ -245,13 +246,14 @@ impl LandscapeTab {
         Some(FigureSubject { preset, session, last_step: snapshot.last_step, plots })
     }
 
-    /// Returns sessions as they are looked at now.
-    fn picture_subject(&self, records: Vec<Record>) -> PictureSubject {
+    /// Returns sessions as they are looked at now, with the same scale of colours.
+    fn picture_subject(&self, records: Vec<Record>, scale: SymLog) -> PictureSubject {
+        let document = &self.editor.draft.document;
         PictureSubject {
             title: self.named().title,
             records,
             titles: self.editor.draft.document.simulations.iter().map(|simulation| simulation.title.clone()).collect(),
-            view: self.editor.draft.document.view.clone(),
+            view: ViewSettings { scale: Some(scale), ..document.view.clone() },
             seen: Some(self.landscape.seen()),
             selected: self.live.selected,
             hidden: self.live.hidden.clone(),

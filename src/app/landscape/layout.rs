@@ -36,10 +36,11 @@ impl LandscapeTab {
         self.live.chosen = self.live.chosen.min(self.editor.draft.document.count() - 1);
         let pointed_at = self.editor.lesson().map_or(&[][..], |(step, lesson)| &lesson[step].show);
         self.diagnostics.point_at(pointed_at);
-        self.prepare_lesson(ui.ctx());
+        let of_text = self.editor.settings_of_text();
+        self.prepare_lesson(ui.ctx(), of_text.is_empty());
         if let Some((step, lesson)) = self.editor.lesson() {
             let frame = egui::Frame::side_top_panel(ui.style()).inner_margin(egui::Margin::symmetric(12, 6));
-            Panel::top("lesson").frame(frame).show(ui, |ui| lesson::lesson_bar(ui, step, lesson, requests));
+            Panel::top("lesson").frame(frame).show(ui, |ui| lesson::lesson_bar(ui, step, lesson, &of_text, requests));
         }
         self.animated.window(ui.ctx(), &self.editor.draft.document, &self.live);
         if layout.is_presenting() {
@@ -60,11 +61,12 @@ impl LandscapeTab {
         self.draw_landscape(ui, false, requests);
     }
 
-    /// Prepares the figures and the marks of the lesson's step.
-    fn prepare_lesson(&mut self, ctx: &Context) {
+    /// Prepares the figures and the marks of the lesson's step, which hold if the run has the step's settings.
+    fn prepare_lesson(&mut self, ctx: &Context, holds: bool) {
         let (draft, step) = (&self.editor.draft, self.editor.lesson_step());
         self.stage.prepare(ctx, &draft.lesson.steps, step);
-        self.live.run_marks = run_marks(&draft.lesson, step, draft.document.spec(0).steps);
+        self.live.run_marks = run_marks(&draft.lesson, step, draft.document.spec(0).steps, holds);
+        self.landscape.color_lesson(draft.lesson.landscapes());
     }
 
     /// Returns the lesson's step if it shows anything beside the landscape.
@@ -390,11 +392,13 @@ impl LandscapeTab {
 }
 
 impl LandscapeTab {
-    /// Undoes or redoes. A change of settings is undone at the step at which it was made.
+    /// Undoes or redoes. A change of settings is undone at the step at which it was made; a playing run plays on from
+    /// there.
     pub(super) fn undo_or_redo_in_time(&mut self, step: HistoryStep) {
-        let Some(latest) = self.latest_settings() else { return self.editor.undo_or_redo(step) };
+        let latest = self.latest_settings();
         let document = &mut self.editor.draft.document;
         let shown: Vec<SimulationSpec> = document.specs().cloned().collect();
+        let latest = latest.unwrap_or_else(|| shown.clone());
         document.set_specs(latest.iter().cloned());
         self.editor.undo_or_redo(step);
         let document = &mut self.editor.draft.document;
@@ -405,6 +409,9 @@ impl LandscapeTab {
         if let Some((step, in_force)) = self.undone_at() {
             let in_force = self.editor.draft.document.with_settings(&in_force);
             self.player.seek_change(step, in_force.specs().cloned().collect());
+            if self.live.is_playing() {
+                self.player.send(PlayerCommand::Play);
+            }
         }
         // At once, so that this is not taken for a change that the user makes at the shown step.
         self.player.follow(&self.editor.draft.document, self.pace);

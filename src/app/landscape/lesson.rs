@@ -6,16 +6,18 @@ use egui::containers::menu::MenuButton;
 use egui::text::LayoutJob;
 use egui::{
     Align, Button, ColorImage, Context, FontSelection, Image, Label, Layout, RichText, ScrollArea, TextureHandle,
-    TextureOptions, Ui, Vec2,
+    TextureOptions, Theme, Ui, Vec2,
 };
 use image::DynamicImage;
 use image::codecs::png::PngDecoder;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::{LessonFigure, LessonStep};
+use valleyscope_experiments::view::Background;
 use valleyscope_experiments::view::rule_summary::formulas_from_gradient;
 
 use crate::app::shell::actions::{Action, LandscapeAction, Requests, choose, item};
 use crate::app::shell::jobs::{Job, Progress};
+use crate::app::widgets::theme::background;
 use crate::export::lesson_page::figures::{ComputedFigure, alternative_text, title_of};
 
 /// The entry of menus that shows the editor of the lesson.
@@ -25,8 +27,15 @@ const CONTENTS_WIDTH: f32 = 380.0;
 /// The largest part of the window's height that the contents take.
 const CONTENTS_HEIGHT: f32 = 0.6;
 
-/// Shows the step `index` of a lesson, with its text and the buttons of the lesson.
-pub(crate) fn lesson_bar(ui: &mut Ui, index: usize, lesson: &[LessonStep], requests: &mut Requests) {
+/// Shows the step `index` of a lesson, with its text and the buttons of the lesson. `described` are the settings of the
+/// text that the run does not have: then the text fades, and says which ones it describes.
+pub(crate) fn lesson_bar(
+    ui: &mut Ui,
+    index: usize,
+    lesson: &[LessonStep],
+    described: &[String],
+    requests: &mut Requests,
+) {
     let count = lesson.len();
     let go_to = |index| Action::Landscape(LandscapeAction::GoToStep(index));
     ui.horizontal(|ui| {
@@ -50,13 +59,13 @@ pub(crate) fn lesson_bar(ui: &mut Ui, index: usize, lesson: &[LessonStep], reque
                 requests.actions.push(go_to(index));
             }
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                ui.add(Label::new(step_text(ui, index, lesson)).wrap());
+                ui.add(Label::new(step_text(ui, index, lesson, described)).wrap());
             });
         });
     });
 }
 
-fn step_text(ui: &Ui, index: usize, lesson: &[LessonStep]) -> LayoutJob {
+fn step_text(ui: &Ui, index: usize, lesson: &[LessonStep], described: &[String]) -> LayoutJob {
     let mut job = LayoutJob::default();
     let mut append = |text: RichText| {
         text.heading().append_to(&mut job, ui.style(), FontSelection::Default, Align::Center);
@@ -65,7 +74,14 @@ fn step_text(ui: &Ui, index: usize, lesson: &[LessonStep]) -> LayoutJob {
         append(RichText::new(format!("{section} ")).strong());
         append(RichText::new("· ").weak());
     }
-    append(RichText::new(&lesson[index].text));
+    let text = RichText::new(&lesson[index].text);
+    if described.is_empty() {
+        append(text);
+    } else {
+        append(text.weak());
+        let note = format!(" Settings changed: this text describes {}.", described.join(", "));
+        append(RichText::new(note).color(ui.visuals().warn_fg_color));
+    }
     job
 }
 
@@ -106,6 +122,8 @@ const LEAST_PICTURE: f32 = 120.0;
 /// open. A figure is computed once, whatever points are marked on it.
 #[derive(Default)]
 pub(crate) struct LessonStage {
+    /// The theme of the pictures.
+    theme: Option<Theme>,
     computed: Vec<(String, ComputedFigure)>,
     pictures: Vec<(LessonFigure, Picture)>,
 }
@@ -132,6 +150,10 @@ impl LessonStage {
     /// Makes the pictures of a lesson, those of the present step first. Call in each frame.
     pub(crate) fn prepare(&mut self, ctx: &Context, lesson: &[LessonStep], present: usize) {
         let wanted: Vec<&LessonFigure> = lesson.iter().filter_map(|step| step.figure.as_ref()).collect();
+        let theme = ctx.theme();
+        if self.theme.replace(theme) != Some(theme) {
+            self.pictures.clear();
+        }
         self.take_made(ctx);
         self.forget_unwanted(&wanted);
         for figure in &wanted {
@@ -147,7 +169,8 @@ impl LessonStage {
         if let Some((figure, picture)) = queued.min_by_key(|(figure, _)| shown != Some(figure)) {
             let computed = self.computed.iter().find(|(name, _)| *name == figure.name).map(|(_, made)| made.clone());
             let figure = figure.clone();
-            *picture = Picture::Computing(Job::start(ctx, move |progress| make_picture(&figure, computed, progress)));
+            let make = move |progress: &Progress| make_picture(&figure, background(theme), computed, progress);
+            *picture = Picture::Computing(Job::start(ctx, make));
         }
     }
 
@@ -247,6 +270,7 @@ impl LessonStage {
 /// Makes a picture, from the computed figure if it is known.
 fn make_picture(
     figure: &LessonFigure,
+    background: Background,
     known: Option<ComputedFigure>,
     progress: &Progress,
 ) -> Result<MadePicture, String> {
@@ -256,7 +280,7 @@ fn make_picture(
             .map_err(|error| error.to_string())?
             .ok_or("it was cancelled")?,
     };
-    let png = computed.png(figure.point, PICTURE_DPI).map_err(|error| error.to_string())?;
+    let png = computed.png(figure.point, background, PICTURE_DPI).map_err(|error| error.to_string())?;
     Ok(MadePicture { image: decoded(&png)?, computed })
 }
 
@@ -353,6 +377,10 @@ mod tests {
         }
         let last = prepare_fully(&mut stage, &ctx, &lesson([2.0, 10.0]));
         assert!(first.id() != last.id());
+        let other = if ctx.theme() == Theme::Dark { Theme::Light } else { Theme::Dark };
+        ctx.set_theme(other);
+        let themed = prepare_fully(&mut stage, &ctx, &lesson([2.0, 10.0]));
+        assert!(themed.id() != last.id() && stage.computed.len() == 1, "another theme has another picture");
         stage.prepare(&ctx, &lesson([2.0, 10.0]), 0);
         assert_eq!(stage.pictures.len(), 1, "pictures of earlier points stay");
         stage.prepare(&ctx, &[], 0);

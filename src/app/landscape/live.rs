@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, channel};
 
+use egui::Rect;
 use valleyscope_engine::simulation::{Change, ParticleId, Record, Setting, SimulationSpec, StepTrace};
 use valleyscope_experiments::preset::{LessonDraft, first_step_of_run, marks_at};
 use valleyscope_experiments::view::ticks::grouped;
@@ -35,6 +36,7 @@ pub struct Live {
     pub selected: Option<ParticleId>,
     /// The ids of optimizers that are simulated but hidden. Legends toggle them.
     pub hidden: BTreeSet<u32>,
+    pub(crate) legend: LegendState,
     /// The duration of a frame while an animation is recorded. The camera then moves by it for each snapshot, not by
     /// the clock.
     pub frame_secs: Option<f32>,
@@ -135,6 +137,17 @@ impl Live {
     pub fn is_playing(&self) -> bool {
         self.playback() == Playback::Playing
     }
+}
+
+/// The state of the legend between frames.
+#[derive(Default)]
+pub(crate) struct LegendState {
+    /// The ids of the optimizers in the order of the rows.
+    pub order: Vec<u32>,
+    /// Whether all rows are shown, however many they are.
+    pub is_unfolded: bool,
+    /// The area of the last frame. Rows do not change places while the pointer is on them.
+    pub area: Option<Rect>,
 }
 
 /// A branch of a session.
@@ -260,28 +273,32 @@ pub(crate) struct RunMark {
     pub text: String,
     /// Whether the run pauses there.
     pub is_pause: bool,
+    /// False where the lesson names the step for other settings than those of the run.
+    pub holds: bool,
 }
 
 impl RunMark {
     /// Returns the step and the text, as in "Step 300: Adam starves".
     pub(crate) fn description(&self) -> String {
-        format!("Step {}: {}", grouped(self.step), self.text)
+        let note = if self.holds { "" } else { " (with the lesson's settings)" };
+        format!("Step {}: {}{note}", grouped(self.step), self.text)
     }
 }
 
 /// Returns the marks of the run at a step of a lesson, in the order of their steps. `pause` is where the run pauses by
-/// the settings under the controls.
-pub(crate) fn run_marks(lesson: &LessonDraft, lesson_step: usize, pause: Option<u64>) -> Vec<RunMark> {
+/// the settings under the controls. The named marks hold if the run has the settings of the lesson.
+pub(crate) fn run_marks(lesson: &LessonDraft, lesson_step: usize, pause: Option<u64>, holds: bool) -> Vec<RunMark> {
     let earlier = first_step_of_run(&lesson.steps, lesson_step)..lesson_step;
     let mut pauses: Vec<u64> = earlier.filter_map(|step| lesson.pause(step)).chain(pause).collect();
     pauses.sort_unstable();
     pauses.dedup();
-    let pauses = pauses.into_iter().map(|step| RunMark { step, text: "pause".to_owned(), is_pause: true });
+    let pauses = pauses.into_iter().map(|step| RunMark { step, text: "pause".to_owned(), is_pause: true, holds: true });
     let named = match lesson.steps.is_empty() {
         true => Vec::new(),
         false => marks_at(&lesson.steps, lesson_step),
     };
-    let named = named.into_iter().map(|mark| RunMark { step: mark.step, text: mark.text.clone(), is_pause: false });
+    let named =
+        named.into_iter().map(|mark| RunMark { step: mark.step, text: mark.text.clone(), is_pause: false, holds });
     let mut marks: Vec<RunMark> = named.chain(pauses).collect();
     marks.sort_by_key(|mark| mark.step);
     marks
@@ -490,7 +507,7 @@ mod tests {
         let Ok(Preset::Landscape(preset)) = Preset::parse(text, "test") else { panic!("it is a landscape") };
         let lesson = LessonDraft::of(&preset);
         let description =
-            |step, pause| run_marks(&lesson, step, pause).iter().map(RunMark::description).collect::<Vec<_>>();
+            |step, pause| run_marks(&lesson, step, pause, true).iter().map(RunMark::description).collect::<Vec<_>>();
         assert_eq!(description(0, Some(100)), ["Step 50: half", "Step 100: pause"]);
         let both = ["Step 20: early", "Step 50: half", "Step 100: pause", "Step 200: pause"];
         assert_eq!(description(1, Some(200)), both);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use egui::Context;
 use egui::util::undoer::{Settings, Undoer};
-use valleyscope_experiments::preset::{Preset, split_changed};
+use valleyscope_experiments::preset::{Preset, lists_changes};
 use valleyscope_runs::atomic_file::Overwrite;
 
 /// The value that the user edits in a tab.
@@ -92,7 +92,7 @@ pub(crate) struct EditorStatus {
 
 /// The mark of unsaved changes that follows a title; empty where the title lists changes itself.
 pub(crate) fn change_mark(title: &str, is_dirty: bool) -> &'static str {
-    if is_dirty && split_changed(title).is_none() { " · changed" } else { "" }
+    if is_dirty && !lists_changes(title) { " · changed" } else { "" }
 }
 
 /// The state in which a draft was opened or saved, and its file.

@@ -265,6 +265,21 @@ pub(crate) struct LeavingCurve {
     pub beyond: String,
 }
 
+/// The end of a curve in view, with the curve's name.
+pub(crate) struct CurveEnd {
+    pub name: String,
+    pub color: Color32,
+    pub end: [f64; 2],
+}
+
+/// The space between the end of a curve and its name, and beyond the name, in points.
+pub(crate) const NAME_GAP: f32 = 10.0;
+
+/// Returns the part of an optimizer's name before the settings: "Adam (2)" of "Adam (2), η 0.005".
+pub(crate) fn short_name(name: &str) -> &str {
+    name.split_once(", ").map_or(name, |(own, _)| own)
+}
+
 /// Shows a table of values beside the pointer, on the side where the plot has more room, and a note below it.
 pub(crate) fn readout(response: &Response, title: &str, note: Option<&str>, rows: impl FnOnce(&mut Ui)) {
     let mut tooltip = Tooltip::for_widget(response).at_pointer().gap(14.0);
@@ -286,6 +301,26 @@ impl ShownPlot {
         let (font, color) = (TextStyle::Small.resolve(ui.style()), ui.visuals().weak_text_color());
         let frame = *self.transform.frame();
         ui.painter().with_clip_rect(frame).text(frame.center(), Align2::CENTER_CENTER, text, font, color);
+    }
+
+    /// Writes names at the ends of curves, the first ones first. The plot has a `gutter` of this width at its right. Names
+    /// move up or down to have room; one that would be too far from its curve is left out.
+    pub(crate) fn name_ends(&self, ui: &Ui, gutter: f32, curves: &[CurveEnd]) {
+        let font = TextStyle::Small.resolve(ui.style());
+        let line = ui.fonts_mut(|fonts| fonts.row_height(&font));
+        let frame = *self.transform.frame();
+        let ends = curves.iter().map(|curve| self.transform.position_from_point(&curve.end.into()));
+        let ends: Vec<_> = ends.collect();
+        let heights: Vec<f32> = ends.iter().map(|end| end.y).collect();
+        let range = Rangef::new(frame.top() + 0.5 * line, frame.bottom() - 0.5 * line);
+        let painter = ui.painter().with_clip_rect(frame.with_max_x(frame.right() + gutter).intersect(ui.clip_rect()));
+        for ((curve, end), height) in curves.iter().zip(ends).zip(spread(&heights, line, range)) {
+            let Some(height) = height else { continue };
+            let at = pos2(end.x.min(frame.right()) + 0.7 * NAME_GAP, height);
+            let stroke = Stroke::new(0.8, curve.color.gamma_multiply(0.7));
+            painter.line_segment([end + vec2(1.5, 0.0), at - vec2(1.5, 0.0)], stroke);
+            painter.text(at, Align2::LEFT_CENTER, &curve.name, font.clone(), curve.color);
+        }
     }
 
     /// Marks curves that leave a view which was chosen for the others, by small arrows and names along that edge, near
@@ -319,6 +354,25 @@ impl ShownPlot {
             painter.add(Shape::convex_polygon(corners, color, Stroke::NONE));
         }
     }
+}
+
+/// The farthest that a name is moved from the end of its curve, in lines.
+const FARTHEST_NAME: f32 = 2.5;
+
+/// Returns the heights of names as high as a `line`, within a range and as near as possible to the wanted heights; one
+/// without room near its curve is left out.
+fn spread(wanted: &[f32], line: f32, range: Rangef) -> Vec<Option<f32>> {
+    let mut heights: Vec<Option<f32>> = Vec::new();
+    for &wanted in wanted {
+        let is_free = |height: &f32| {
+            let is_apart = |other: &f32| (other - height).abs() >= 0.95 * line;
+            range.contains(*height) && heights.iter().flatten().all(is_apart)
+        };
+        let steps = (0..=(4.0 * FARTHEST_NAME) as usize).map(|step| 0.25 * step as f32 * line);
+        let found = steps.flat_map(|away| [wanted + away, wanted - away]).find(is_free);
+        heights.push(found);
+    }
+    heights
 }
 
 /// The width of the arrow before the name of a curve that leaves the view, in points.
@@ -395,8 +449,25 @@ mod tests {
 
 #[cfg(test)]
 mod readout_tests {
-    use super::{ARROW, free_position};
-    use egui::{Rect, pos2, vec2};
+    use super::{ARROW, FARTHEST_NAME, free_position, spread};
+    use egui::{Rangef, Rect, pos2, vec2};
+
+    #[test]
+    fn names_at_the_ends_of_curves_do_not_overlap_and_stay_near_their_curves() {
+        let range = Rangef::new(5.0, 155.0);
+        assert_eq!(spread(&[20.0, 60.0], 10.0, range), [Some(20.0), Some(60.0)], "with room they are at the ends");
+        assert_eq!(spread(&[52.0, 48.0], 10.0, range), [Some(52.0), Some(40.5)]);
+        assert_eq!(spread(&[200.0, -2.0], 10.0, range), [None, Some(5.5)], "inside of the plot");
+        let crowded: Vec<f32> = (0..16).map(|index| 80.0 + 0.1 * index as f32).collect();
+        let heights = spread(&crowded, 10.0, range);
+        assert!(heights[0].is_some() && heights.contains(&None), "{heights:?}");
+        let mut placed: Vec<f32> = heights.iter().flatten().copied().collect();
+        placed.sort_by(f32::total_cmp);
+        assert!(placed.len() >= 4 && placed.windows(2).all(|pair| pair[1] - pair[0] >= 9.4), "{placed:?}");
+        for (height, wanted) in heights.iter().zip(crowded) {
+            assert!(height.is_none_or(|height| (height - wanted).abs() <= 10.0 * FARTHEST_NAME), "{heights:?}");
+        }
+    }
 
     #[test]
     fn names_of_leaving_curves_are_beside_each_other_along_the_edge_in_a_few_rows() {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use egui::text::{LayoutJob, TextFormat};
 use egui::{
-    Align, CollapsingHeader, Context, Galley, Id, Label, Layout, RichText, ScrollArea, Stroke, TextBuffer, TextEdit,
-    TextStyle, Ui, Window, vec2,
+    Align, CollapsingHeader, Context, Galley, Id, Key, Label, Layout, RichText, ScrollArea, Stroke, TextBuffer,
+    TextEdit, TextStyle, Ui, Window, vec2,
 };
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::language::{TokenKind, tokens};
@@ -116,11 +116,17 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
         let known = ctx.data_mut(|data| data.get_persisted::<Draft>(self.id()));
         let Some(mut draft) = known.filter(|draft| draft.is_open) else { return };
         if draft.of != in_force {
+            // Undo brings a withdrawn name back.
+            kind.make_latest();
             let (name, text) = in_force.clone();
             draft = Draft { is_open: true, name, text, of: in_force, mistake: None, is_read: true };
         }
         // A mistake is not stored with its name and text.
         let is_unread = !std::mem::replace(&mut draft.is_read, true);
+        if is_unread {
+            // A name that was not entered is not kept.
+            draft.name.clone_from(&draft.of.0);
+        }
         let screen = ctx.content_rect();
         let size = vec2(640.0, 430.0).min(screen.size() - vec2(40.0, 90.0));
         let title = format!("{}: {}", self.owner, K::TEXTS.noun);
@@ -132,9 +138,12 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
         draft.is_open = is_open;
         if is_unread || is_changed == Some(true) {
             match K::read(&draft.name, &draft.text) {
-                Ok(kind) => {
-                    kind.make_latest();
-                    *spec = kind.in_spec(spec);
+                Ok(read) => {
+                    if read.title() != kind.title() {
+                        kind.withdraw_name();
+                    }
+                    read.make_latest();
+                    *spec = read.in_spec(spec);
                     draft.of = (draft.name.clone(), draft.text.clone());
                     draft.mistake = None;
                 }
@@ -152,7 +161,11 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
                 ui.label("Name");
                 let field = TextEdit::singleline(&mut draft.name).char_limit(K::LONGEST_NAME);
                 let field = ui.add(field.desired_width(260.0)).accessible_name(format!("{owner}: name of the {noun}"));
-                field.lost_focus()
+                let is_cancelled = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Escape));
+                if is_cancelled {
+                    draft.name.clone_from(&draft.of.0);
+                }
+                field.lost_focus() && !is_cancelled
             })
             .inner;
         self.outcome(ui, draft.mistake.as_ref());
@@ -234,6 +247,9 @@ pub(crate) trait TypedKind: Copy + PartialEq + 'static {
 
     /// Makes a typed one the last of its name.
     fn make_latest(self);
+
+    /// Withdraws the name of a typed one, which was given another.
+    fn withdraw_name(self);
 
     fn of(spec: &Self::Spec) -> Self;
 

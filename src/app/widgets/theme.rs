@@ -40,7 +40,7 @@ struct Palette {
 const DARK: Palette = Palette {
     extreme_background: Color32::from_rgb(13, 15, 19),
     field: Color32::from_rgb(13, 15, 19),
-    panel: Color32::from_rgb(22, 25, 31),
+    panel: draw::Style::DARK_PAPER,
     raised: Color32::from_rgb(30, 34, 42),
     line: Color32::from_rgb(48, 53, 64),
     not_computed: Color32::from_rgb(58, 63, 74),

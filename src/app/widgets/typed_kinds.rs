@@ -57,6 +57,12 @@ impl TypedKind for RuleKind {
         }
     }
 
+    fn withdraw_name(self) {
+        if let Some(rule) = self.typed() {
+            rule.withdraw_name();
+        }
+    }
+
     fn of(spec: &RuleSpec) -> RuleKind {
         spec.kind()
     }
@@ -237,6 +243,12 @@ impl TypedKind for LandscapeKind {
     fn make_latest(self) {
         if let Some(formula) = self.formula() {
             formula.make_latest();
+        }
+    }
+
+    fn withdraw_name(self) {
+        if let Some(formula) = self.formula() {
+            formula.withdraw_name();
         }
     }
 

@@ -4,8 +4,9 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use egui::{Align, Color32, Pos2, Rect, Stroke, StrokeKind, pos2, vec2};
+use valleyscope_experiments::view::Background;
 
-use crate::draw::canvas::{Canvas, LINE, area, rgb};
+use crate::draw::canvas::{Canvas, LINE, Style, area, rgb};
 use crate::draw::map::Swatch;
 use crate::draw::svg::{FigureError, FigureMetadata, POINTS_PER_MM, Svg};
 
@@ -17,6 +18,7 @@ pub struct Options {
     pub font_size: f64,
     /// Whether the title is drawn above the figure.
     pub title: bool,
+    pub background: Background,
 }
 
 /// The width of a column of a journal.
@@ -26,7 +28,7 @@ pub const PAGE_MM: f64 = 180.0;
 
 impl Default for Options {
     fn default() -> Self {
-        Options { width_mm: COLUMN_MM, font_size: 8.0, title: false }
+        Options { width_mm: COLUMN_MM, font_size: 8.0, title: false, background: Background::Light }
     }
 }
 
@@ -102,7 +104,7 @@ impl Figure {
 
     /// Lays the figure out and draws it.
     pub fn render(&self, options: &Options) -> Result<Svg, FigureError> {
-        let Options { width_mm, font_size, title } = *options;
+        let Options { width_mm, font_size, title, background } = *options;
         let range = |name, value: f64, low: f64, high: f64| match (low..=high).contains(&value) {
             true => Ok(()),
             false => Err(FigureError::OutOfRange { name, expected: format!("from {low} to {high}"), found: value }),
@@ -110,7 +112,7 @@ impl Figure {
         range("width_mm", width_mm, 20.0, 2000.0)?;
         range("font_size", font_size, 3.0, 72.0)?;
         let (width, em) = ((width_mm * POINTS_PER_MM) as f32, font_size as f32);
-        Svg::drawn(self.about.clone(), width_mm, em, |canvas| {
+        Svg::drawn(self.about.clone(), width_mm, Style::of_figure(em, background), |canvas| {
             let inner = width - 2.0 * MARGIN * em;
             let mut y = MARGIN * em;
             if title {

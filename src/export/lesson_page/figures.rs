@@ -8,6 +8,7 @@ use serde::Serialize;
 use valleyscope_engine::quantity::ParticleCount;
 use valleyscope_engine::sweep::{Backend, Diagram, Precision, SweepJob, SweepWork};
 use valleyscope_experiments::preset::{LandscapePreset, LessonFigure, LessonStep, Preset, SweepPreset, built_ins};
+use valleyscope_experiments::view::Background;
 
 use crate::draw::{COLUMN_MM, Figure, FigureError, Options, Trajectories, TrajectoriesError};
 use crate::sweep::result::SweepResult;
@@ -69,19 +70,19 @@ impl ComputedFigure {
         Ok(computed.map(ComputedFigure))
     }
 
-    /// Draws the figure with a point marked as a PNG file with `dpi` dots per inch.
+    /// Draws the figure with a point marked, on a background, as a PNG file with `dpi` dots per inch.
     ///
     /// # Errors
     ///
     /// Fails if the figure cannot be drawn.
-    pub fn png(&self, point: Option<[f64; 2]>, dpi: f64) -> Result<Vec<u8>, FigureError> {
+    pub fn png(&self, point: Option<[f64; 2]>, background: Background, dpi: f64) -> Result<Vec<u8>, FigureError> {
         let figure = match point {
             Some(point) => self.0.clone().with_point(point),
             None => self.0.clone(),
         };
         let width_mm = figure.usual_width_mm();
         let font_size = FONT_SIZE * (width_mm / COLUMN_MM).sqrt();
-        let options = Options { width_mm, font_size, ..Options::default() };
+        let options = Options { width_mm, font_size, background, ..Options::default() };
         figure.render(&options)?.to_png(dpi)
     }
 }
@@ -147,7 +148,7 @@ impl PageFigure {
     }
 
     fn new(figure: &LessonFigure, made: &ComputedFigure) -> Result<PageFigure, LessonPictureError> {
-        let png = made.png(figure.point, DPI)?;
+        let png = made.png(figure.point, Background::Light, DPI)?;
         Ok(PageFigure {
             figure: figure.clone(),
             title: title_of(figure).to_owned(),
@@ -184,7 +185,9 @@ mod tests {
     #[test]
     fn a_point_is_drawn_within_the_axes_only() {
         let computed = ComputedFigure::compute("fig2a", || true).expect("it is known").expect("it is wanted");
-        let drawn = |point| computed.png(point, 50.0).expect("it can be drawn");
+        let on = |point, background| computed.png(point, background, 50.0).expect("it can be drawn");
+        let drawn = |point| on(point, Background::Light);
+        assert!(on(None, Background::Dark) != drawn(None), "a dark figure is not dark");
         let plain = drawn(None);
         assert!(plain.starts_with(b"\x89PNG"));
         assert!(drawn(Some([1.0, 10.0])) != plain, "the point is not seen");

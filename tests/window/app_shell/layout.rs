@@ -88,7 +88,7 @@ fn the_view_menu_changes_how_the_landscape_is_drawn() {
     app.button("View");
     app.click(Role::CheckBox, "Contour lines");
     app.click(Role::CheckBox, "Frame of u and v");
-    app.click(Role::CheckBox, "Colour scale follows the view");
+    app.click(Role::CheckBox, "Automatic colour scale");
     app.set_slider("Trail (steps)", 123.0);
     app.set_slider("Largest loss", 50.0);
     let view = &app.state().document().view;

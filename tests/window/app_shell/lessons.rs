@@ -69,6 +69,18 @@ fn a_lesson_is_begun_on_any_preset_and_saved_with_it() {
 }
 
 #[test]
+fn the_text_of_a_step_says_which_settings_it_describes_once_these_are_others() {
+    let mut app = App::with(LESSON);
+    app.settle();
+    assert!(!app.shows("Settings changed"));
+    app.set_slider("Noise σ", 2.0).settle();
+    assert!(app.shows("Settings changed: this text describes σ = 0.5."));
+    app.undo();
+    app.settle();
+    assert!(!app.shows("Settings changed"));
+}
+
+#[test]
 fn steps_are_added_moved_and_removed_and_each_edit_can_be_undone() {
     let mut app = editing();
     app.button("Copy the step");

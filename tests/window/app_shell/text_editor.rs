@@ -3,7 +3,7 @@
 use egui::Key;
 use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
-use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
+use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec};
 use valleyscope_engine::optimizer::RuleSpec;
 use valleyscope_engine::sweep::{Metric, Quantity};
 use valleyscope_experiments::preset::{LandscapePreset, Preset, built_ins};
@@ -60,6 +60,23 @@ fn a_typed_formula_runs_from_the_next_step_and_a_mistake_leaves_it_running() {
 
     app.click(Role::DisclosureTriangle, "Gradient").settle();
     assert!(app.shows("∂L/∂x = ") && app.shows("∂L/∂y = "));
+}
+
+#[test]
+fn a_name_that_was_replaced_or_not_entered_is_not_offered() {
+    let mut app = App::plain();
+    begin_own(&mut app);
+    let field = |app: &App| format!("{}: name of the landscape", landscape(app).kind().name());
+    app.replace(&field(&app), Role::TextInput, "Half a na");
+    app.key(Key::Enter);
+    assert_eq!(landscape(&app).kind().name(), "Half a na");
+    app.replace(&field(&app), Role::TextInput, "Whole name");
+    app.key(Key::Enter);
+    app.replace(&field(&app), Role::TextInput, "Given up");
+    app.key(Key::Escape);
+    assert_eq!(landscape(&app).kind().name(), "Whole name");
+    let names: Vec<&str> = LandscapeFormula::latest().iter().map(|formula| formula.name()).collect();
+    assert!(names.contains(&"Whole name") && !names.contains(&"Half a na"), "{names:?}");
 }
 
 #[test]

@@ -253,8 +253,8 @@ fn undo(app: &mut App) {
 }
 
 #[test]
-fn undo_while_looking_back_returns_to_the_step_of_the_change() {
-    for shown in [30, 10] {
+fn undo_returns_to_the_step_of_the_change_from_earlier_later_and_the_last_step() {
+    for shown in [30, 10, 40] {
         let mut app = with_a_change();
         seek(&mut app, shown);
         undo(&mut app);

@@ -181,6 +181,8 @@ pub enum MarkerShape {
     Down,
     Left,
     Right,
+    /// A letter from A to Z in a circle, of a typed rule.
+    Letter(char),
 }
 
 impl Marker {
@@ -211,6 +213,19 @@ impl Marker {
         Marker { shape, is_open: true }
     }
 
+    /// Creates the marker of a typed rule: the first letter of its name, or a star where no letter from A to Z is in it.
+    pub(crate) fn of_name(name: &str) -> Marker {
+        let letter = name.chars().find(char::is_ascii_alphabetic);
+        Marker::filled(letter.map_or(MarkerShape::Star, |letter| MarkerShape::Letter(letter.to_ascii_uppercase())))
+    }
+
+    /// Returns the marker with the next letter of the alphabet, if it is a letter.
+    fn next_letter(self) -> Option<Marker> {
+        let MarkerShape::Letter(letter) = self.shape else { return None };
+        let next = if letter == 'Z' { 'A' } else { char::from_u32(u32::from(letter) + 1)? };
+        Some(Marker::filled(MarkerShape::Letter(next)))
+    }
+
     /// Lists the filled markers, then the open ones.
     fn all() -> impl Iterator<Item = Marker> {
         let has_inside =
@@ -223,7 +238,8 @@ impl Marker {
 }
 
 /// Assigns distinct markers to optimizers whose rules have the markers `own`. The first optimizer of each rule has the
-/// rule's marker; the others cycle through markers of no rule, then through those of rules that are not among them.
+/// rule's marker; the others cycle through markers of no rule, then through those of rules that are not among them. Those
+/// of typed rules have the next free letters.
 pub fn markers(own: impl IntoIterator<Item = Marker>) -> Vec<Marker> {
     let own: Vec<Marker> = own.into_iter().collect();
     let is_of_a_rule = |marker: &Marker| RuleKind::ALL.iter().any(|kind| kind.info().marker == *marker);
@@ -232,9 +248,13 @@ pub fn markers(own: impl IntoIterator<Item = Marker>) -> Vec<Marker> {
     let others: Vec<Marker> = spare.into_iter().chain(of_rules).filter(|marker| !own.contains(marker)).collect();
     let mut others = others.into_iter().cycle();
     let mut seen = Vec::new();
-    let marker = |marker: Marker| {
+    let marker = |mut marker: Marker| {
         if seen.contains(&marker) {
-            return others.next().unwrap_or(marker);
+            let letters = std::iter::successors(marker.next_letter(), |letter| letter.next_letter()).take(25);
+            match letters.into_iter().find(|letter| !own.contains(letter) && !seen.contains(letter)) {
+                Some(letter) => marker = letter,
+                None => return others.next().unwrap_or(marker),
+            }
         }
         seen.push(marker);
         marker
@@ -252,6 +272,15 @@ mod tests {
             [MarkerShape::Circle, MarkerShape::Square, MarkerShape::Triangle, MarkerShape::Star].map(Marker::filled);
         assert_eq!(markers([circle, square, triangle]), [circle, square, triangle]);
         assert_eq!(markers([triangle, circle, triangle, triangle]), [triangle, circle, star, square]);
+    }
+
+    #[test]
+    fn typed_rules_have_letters_of_their_own() {
+        let letter = |letter| Marker::filled(MarkerShape::Letter(letter));
+        let [own, other] = [Marker::of_name("my rule"), Marker::of_name("Nesterov")];
+        assert_eq!(markers([own, own, other, own]), [letter('M'), letter('O'), letter('N'), letter('P')]);
+        assert_eq!(markers([Marker::of_name("Zigzag"); 2]), [letter('Z'), letter('A')]);
+        assert_eq!(Marker::of_name("β₁"), Marker::filled(MarkerShape::Star));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A lesson while it is edited: operations on its steps.
 
 use serde::{Deserialize, Serialize};
+use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::simulation::{Setting, SettingError, SimulationSpec};
 use valleyscope_engine::spec_error::SpecError;
 
@@ -71,6 +72,18 @@ impl LessonDraft {
     /// Returns the settings in force at a step, counted from 0.
     pub fn spec_at(&self, step: usize) -> Result<SimulationSpec, SettingError> {
         spec_at(self.spec(), &self.steps, step)
+    }
+
+    /// Returns the landscapes that the steps show, each once.
+    pub fn landscapes(&self) -> Vec<LandscapeSpec> {
+        let shown = |step: usize| self.simulations_at(step, &self.spec_at(step).ok()?).ok();
+        let mut landscapes: Vec<LandscapeSpec> = Vec::new();
+        for simulation in (0..self.steps.len()).filter_map(shown).flatten() {
+            if !landscapes.contains(&simulation.spec.landscape) {
+                landscapes.push(simulation.spec.landscape);
+            }
+        }
+        landscapes
     }
 
     /// Returns `spec` with all settings that the lesson ever sets at their values after a step. Other settings stay.

@@ -55,7 +55,10 @@ pub use listed::{ListedSetting, SettingOwner};
 pub use read::{Fault, PresetError};
 use simulations::check_simulations;
 pub use simulations::{LETTERS, PresetSimulation, TitledSimulation, titles_side_by_side};
-pub use titles::{changed_head, description as changed_description, is_made_title, split_changed, with_changes};
+pub use titles::{
+    changed_head, changed_settings, description as changed_description, is_made_title, lists_changes, split_changed,
+    with_changes,
+};
 
 macro_rules! define_preset {
     ($($(#[$about:meta])* $kind:ident($preset:ty)),+ $(,)?) => {

@@ -109,11 +109,19 @@ const AFTER_A_SENTENCE: &str = " Changed: ";
 /// Returns whether a title describes settings, so that it does not suit other ones: that of a built-in preset, or one
 /// that was made from changes.
 pub fn is_made_title(title: &str) -> bool {
+    is_built_in_title(title) || lists_changes(title)
+}
+
+fn is_built_in_title(title: &str) -> bool {
+    built_ins().iter().any(|built_in| title == built_in.preset.title())
+}
+
+/// Returns whether a title was made from changes and lists them.
+pub fn lists_changes(title: &str) -> bool {
     let mut presets = built_ins().iter().map(|built_in| &built_in.preset);
-    presets.any(|preset| {
-        let of_workload = || Some(format!("{} · ", preset.workload()?.info().name));
-        title == preset.title() || of_workload().is_some_and(|head| title.starts_with(&head))
-    }) || split_changed(title).is_some()
+    let of_workload = |preset: &Preset| Some(format!("{} · ", preset.workload()?.info().name));
+    let is_made = |preset| of_workload(preset).is_some_and(|head| title.starts_with(&head));
+    split_changed(title).is_some() || (!is_built_in_title(title) && presets.any(is_made))
 }
 
 pub fn changed_head(title: &str) -> String {
@@ -151,12 +159,17 @@ pub fn description(title: &str, changes: &[String]) -> String {
 
 /// Returns the settings of a landscape that differ from another's.
 pub(super) fn changes_of_landscape(this: &LandscapePreset, before: &LandscapePreset) -> Vec<String> {
-    let [own, old] = [this, before].map(LandscapePreset::spec);
-    let mut changes = changed_texts(&own.shared_settings(), &old.shared_settings());
-    changes_of_optimizers(own, old, &mut changes);
+    let mut changes = changed_settings(this.spec(), before.spec());
     if this.simulations[1..] != before.simulations[1..] {
         changes.push(if this.simulations.len() == 1 { "nothing beside it" } else { "side by side" }.to_owned());
     }
+    changes
+}
+
+/// Returns the settings of a simulation that differ from another's, such as `σ = 0.5` and `Adam: η 0.01`.
+pub fn changed_settings(this: &SimulationSpec, before: &SimulationSpec) -> Vec<String> {
+    let mut changes = changed_texts(&this.shared_settings(), &before.shared_settings());
+    changes_of_optimizers(this, before, &mut changes);
     changes
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
+use valleyscope_engine::optimizer::TypedRule;
 use valleyscope_engine::simulation::OptimizerSpec;
 use valleyscope_engine::sweep::SweepOptimizer;
 
@@ -17,6 +18,8 @@ pub type OwnColors = (Option<Rgb>, Rgb);
 /// The fractions of black in the shades of a colour. Lighter shades are not used: in a map, they would be the colour of
 /// a less certain winner.
 const SHADES: [f32; 5] = [0.45, 0.55, 0.35, 0.65, 0.25];
+/// The luminances of the colours of typed rules, which are seen on dark and on light backgrounds.
+const BRIGHT: std::ops::RangeInclusive<f32> = 0.18..=0.6;
 /// The number of values of each channel of other colours.
 const LEVELS: u8 = 9;
 /// The largest number of assignments that are remembered.
@@ -24,7 +27,8 @@ const MOST_KNOWN: usize = 256;
 
 /// Assigns colours to optimizers that are shown together. A chosen colour is used as it is. The first optimizer of a
 /// rule has the rule's colour, unless a chosen one is too similar. Others have a darker shade that differs enough from
-/// all others, or else the nearest colour that does. Where no colour does, they have the one that differs most.
+/// all others, or else the nearest colour that does. Where no colour does, they have the one that differs most, as typed
+/// rules always have.
 pub fn assigned_colors(optimizers: impl IntoIterator<Item = OwnColors>) -> Vec<Rgb> {
     // Each frame requests the same colours.
     static KNOWN: Mutex<BTreeMap<Vec<OwnColors>, Vec<Rgb>>> = Mutex::new(BTreeMap::new());
@@ -63,7 +67,7 @@ fn assign(optimizers: &[OwnColors]) -> Vec<Rgb> {
     let mut taken: Vec<Appearance> = optimizers.iter().filter_map(|(chosen, _)| chosen.map(Appearance::new)).collect();
     let mut colors: Vec<Option<Rgb>> = optimizers.iter().map(|(chosen, _)| *chosen).collect();
     for (index, own) in optimizers.iter().enumerate() {
-        let is_first = colors[index].is_none() && !optimizers[..index].contains(own);
+        let is_first = colors[index].is_none() && !optimizers[..index].contains(own) && own.1 != TypedRule::COLOR;
         let home = Appearance::new(own.1);
         if is_first && separation(&home, &taken) >= 1.0 {
             colors[index] = Some(own.1);
@@ -72,7 +76,10 @@ fn assign(optimizers: &[OwnColors]) -> Vec<Rgb> {
     }
     let found = colors.into_iter().zip(optimizers).map(|(color, (_, home))| {
         color.unwrap_or_else(|| {
-            let color = other_color(*home, &taken);
+            let color = match *home == TypedRule::COLOR {
+                true => farthest(OTHERS.iter().filter(|(color, _)| BRIGHT.contains(&luminance(*color))), &taken),
+                false => other_color(*home, &taken),
+            };
             taken.push(Appearance::new(color));
             color
         })
@@ -98,7 +105,12 @@ fn other_color(home: Rgb, taken: &[Appearance]) -> Rgb {
     if let Some((other, _)) = others.iter().copied().find(is_clear) {
         return *other;
     }
-    let apart = shades.iter().chain(others).map(|(color, appearance)| (*color, separation(appearance, taken)));
+    farthest(shades.iter().chain(others), taken)
+}
+
+/// Finds the colour that differs most from those that are taken.
+fn farthest<'a>(colors: impl Iterator<Item = &'a (Rgb, Appearance)>, taken: &[Appearance]) -> Rgb {
+    let apart = colors.map(|(color, appearance)| (*color, separation(appearance, taken)));
     apart.max_by(|(_, a), (_, b)| a.total_cmp(b)).map_or([0; 3], |(color, _)| color)
 }
 
@@ -201,7 +213,7 @@ impl Pen {
 mod tests {
     use valleyscope_engine::optimizer::colors;
 
-    use super::{Appearance, OwnColors, Rgb, assigned_colors, usual_colors};
+    use super::{Appearance, OwnColors, Rgb, TypedRule, assigned_colors, usual_colors};
 
     const ADAM: Rgb = [244, 111, 67];
     const FOCUS: Rgb = [128, 166, 226];
@@ -245,6 +257,14 @@ mod tests {
         colors.sort_unstable();
         colors.dedup();
         assert_eq!(colors.len(), 16);
+    }
+
+    #[test]
+    fn typed_rules_have_colours_far_from_all_others() {
+        let typed = TypedRule::COLOR;
+        let all = assigned_colors(of_rules(&[typed, ADAM, typed, FOCUS, SIGNUM, typed]));
+        assert_eq!([all[1], all[3], all[4]], [ADAM, FOCUS, SIGNUM]);
+        assert!(least_separation(&all) >= 2.0, "{}: {all:?}", least_separation(&all));
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub use triangle::{Prediction, ReferenceTriangle, Triangle, TrianglePoint};
 #[serde(default, deny_unknown_fields)]
 pub struct ViewSettings {
     pub colormap: Colormap,
-    /// The colour scale; `None` follows the part of the landscape in view.
+    /// The colour scale; `None` chooses one for the first view.
     pub scale: Option<SymLog>,
     pub contours: bool,
     /// The drawn frame of the valley coordinates u and v.

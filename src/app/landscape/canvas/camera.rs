@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use egui::{Rect, Response, Ui};
-use valleyscope_engine::landscape::Landscape;
+use valleyscope_engine::landscape::{Landscape, LandscapeSpec};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::{Camera, Lens, Orbit, SymLog, ViewProjection, Viewport};
 
@@ -21,6 +21,8 @@ use crate::player::EnsembleView;
 
 /// The largest number of an ensemble's particles that are used to find its box.
 pub(super) const MOST_FITTED: usize = 2000;
+/// The width of the view for whose losses colours are chosen, over that of the first view.
+const COLORED: f64 = 2.0;
 /// The narrowest view that fitting chooses, in start spreads.
 const FIT_SPREADS: f64 = 40.0;
 
@@ -46,6 +48,9 @@ pub(crate) struct Framing {
     first: Option<InitialView>,
     follower: Follower,
     fit_requested: bool,
+    /// The camera for which the automatic colours are chosen. It does not follow the particles, so that colours keep
+    /// their meaning.
+    colored: Option<Camera>,
     /// The run and step for which the follower last aimed.
     aimed_at: Option<(u64, u64)>,
     /// The box around the start and the shown ensembles that have not run away, if there are any, with its inputs.
@@ -128,6 +133,7 @@ impl Framing {
         self.camera = Some(initial_camera(document, index));
         self.look_at(limited(camera));
         self.look_from(orbit);
+        self.colored = self.camera.map(colored);
     }
 
     pub(crate) fn look_at(&mut self, camera: Camera) {
@@ -148,6 +154,7 @@ impl Framing {
             self.camera = Some(first.camera);
             let along_valley = document.view.camera.filter(|camera| !camera.lens.is_none()).map(limited);
             self.lens = LensFraming::at(along_valley);
+            self.colored = Some(colored(first.camera));
             self.look_from(first.orbit.unwrap_or(Orbit::HOME));
             self.follower.stop();
         }
@@ -187,6 +194,7 @@ impl Framing {
         }
         if is_fitted {
             self.camera = Some(self.fit(document.spec(index), live, aspect));
+            self.colored = self.camera;
             self.follower.stop();
         }
         if document.view.follow {
@@ -264,6 +272,12 @@ impl Framing {
             }
         }
     }
+}
+
+/// Returns the camera for whose view a document's colours are chosen at first: wider than the first view, as particles
+/// leave that.
+fn colored(first: Camera) -> Camera {
+    Camera { width: COLORED * first.width, ..first }
 }
 
 fn initial_camera(document: &Document, index: usize) -> Camera {
@@ -536,7 +550,7 @@ impl LandscapePanel {
         }
         self.had_own_cameras = live.has_own_cameras;
         self.begin_framing(canvases.len(), document);
-        let scale = self.scale(canvases, document, live);
+        let scale = self.scale(document, live);
         for (index, (layout, response)) in canvases.iter().enumerate() {
             let is_used = response.clicked() || response.drag_started() || response.gained_focus();
             if is_used && canvases.len() > 1 {
@@ -642,19 +656,30 @@ impl LandscapePanel {
         Some(Viewport { camera, size_px: canvas.size().into() })
     }
 
-    /// Returns the colour scale of the parts in view, which all canvases share.
-    pub(crate) fn scale(&mut self, canvases: &[(CanvasLayout, Response)], document: &Document, live: &Live) -> SymLog {
+    /// Sets the landscapes of a lesson, which have one colour scale together; none without a lesson.
+    pub(crate) fn color_lesson(&mut self, landscapes: Vec<LandscapeSpec>) {
+        self.of_lesson = landscapes;
+    }
+
+    /// Returns the colour scale, which all canvases share. An automatic one is chosen for the first view or the fitted
+    /// one, or for all landscapes of a lesson, and does not follow the camera.
+    pub(crate) fn scale(&mut self, document: &Document, live: &Live) -> SymLog {
         if let Some(scale) = document.view.scale {
             return scale;
         }
-        let landscapes: Vec<Landscape> = document.specs().map(|spec| spec.landscape.landscape()).collect();
-        let view = |(index, landscape): (usize, _)| {
-            let canvas = canvases.get(index).map_or(Rect::ZERO, |(layout, _)| layout.canvas);
-            let viewport = self.viewport(Self::framed_by(index, live), canvas);
-            let size_px = if document.view.is_in_space() { [canvas.width(); 2] } else { viewport.size_px };
-            (landscape, Viewport { size_px, ..viewport })
+        let view = |spec: &LandscapeSpec, camera| (spec.landscape(), Viewport { camera, size_px: [1.0; 2] });
+        let views: Vec<(Landscape, Viewport)> = match self.of_lesson.is_empty() {
+            true => document
+                .specs()
+                .enumerate()
+                .map(|(index, spec)| {
+                    let framing = &self.panes[Self::framed_by(index, live)].framing;
+                    view(&spec.landscape, framing.colored.unwrap_or_else(|| framing.camera()))
+                })
+                .collect(),
+            false => self.of_lesson.iter().map(|spec| view(spec, colored(Camera::home(spec)))).collect(),
         };
-        let views: Vec<(&Landscape, Viewport)> = landscapes.iter().enumerate().map(view).collect();
+        let views: Vec<(&Landscape, Viewport)> = views.iter().map(|(landscape, at)| (landscape, *at)).collect();
         self.auto_scale.update(&views)
     }
 

@@ -84,7 +84,7 @@ pub(crate) const FIRST_SCALE: SymLog = SymLog::symmetric(0.01, 10.0);
 /// Shows the controls of the colour scale; `first` is the scale when it is first fixed.
 pub(crate) fn color_scale(ui: &mut Ui, scale: &mut Option<SymLog>, first: SymLog) {
     let mut follows = scale.is_none();
-    if check_box(ui, &mut follows, "Colour scale follows the view").changed() {
+    if check_box(ui, &mut follows, "Automatic colour scale").changed() {
         *scale = (!follows).then_some(first);
     }
     if let Some(scale) = scale {

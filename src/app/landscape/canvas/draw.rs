@@ -13,15 +13,15 @@ use valleyscope_experiments::view::{Dash, SymLog, ViewSettings, Viewport};
 
 use super::camera::start_xy;
 use super::interaction::Readout;
-use super::legend::Legend;
 use super::paint::{LandscapeCallback, PaneKey};
+use super::legend::{Legend, OverlayColors};
 use super::{CanvasLayout, LandscapePanel, color_bar, interaction, paint, particle, summary};
 use crate::app::landscape::branches::BRANCH_OPACITY;
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
 use crate::app::widgets::icons::{color_of, draw_marker, marker_of, rgb_of};
 use crate::app::widgets::theme;
-use crate::draw::{Canvas, LandscapePainter, Projection, polylines, space_axes};
+use crate::draw::{Canvas, LandscapePainter, Projection, marker_shape, polylines, space_axes};
 use crate::gpu::{EnsembleKey, EnsembleStyle, Scene, SpaceScene};
 use crate::player::trail_columns;
 
@@ -57,7 +57,7 @@ impl LandscapePanel {
         live: &mut Live,
     ) {
         self.keep_panes(document.count());
-        let scale = self.scale(canvases, document, live);
+        let scale = self.scale(document, live);
         let titles = document.titles();
         for (index, (layout, response)) in canvases.iter().enumerate() {
             let framed = Self::framed_by(index, live);
@@ -130,7 +130,8 @@ impl LandscapePanel {
         } else {
             draw_no_gpu_note(ui, canvas);
         }
-        let legend = Legend::lay_out(ui, layout, spec, live, index);
+        let pointed = response.hover_pos().and_then(|pointer| pointed_mean(&means, pointer));
+        let legend = Legend::lay_out(ui, layout, spec, live, (index, pointed));
         if document.view.uv_frame {
             // An inset has no room for the names at the ends of the axes.
             on(&inside).draw_uv_axes(&landscape, if is_inset { canvas } else { legend.area });
@@ -162,7 +163,8 @@ impl LandscapePanel {
         {
             let taken = [legend.area, key_area];
             let readout = Readout::at(&landscape, xy);
-            interaction::draw_readout(&painter, canvas, pointer, &readout, font, (&taken, &particles));
+            let style = (font, OverlayColors::of(ui.visuals()));
+            interaction::draw_readout(&painter, canvas, pointer, &readout, style, (&taken, &particles));
         }
         if response.has_focus() {
             let stroke = ui.visuals().selection.stroke;
@@ -293,6 +295,18 @@ const SHRINKAGE: f32 = 0.75;
 /// The limits of the factor for many ensembles at the same position.
 const SCALES: std::ops::RangeInclusive<f32> = 0.6..=2.2;
 
+/// The width of the light rim and the dark outline of a marker together, on each side of its edge, in points.
+const RIM: f32 = 3.6;
+/// The distance from a mean within which the pointer is on it, in points.
+const POINTED: f32 = 14.0;
+
+/// Returns the ensemble whose mean is nearest to the pointer, if it is near.
+fn pointed_mean(means: &[EnsembleMean], pointer: Pos2) -> Option<u32> {
+    let distance = |mean: &&EnsembleMean| mean.at.distance(pointer);
+    let nearest = means.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+    (distance(&nearest) <= POINTED).then_some(nearest.id)
+}
+
 /// The mean of a shown ensemble.
 struct EnsembleMean {
     pub id: u32,
@@ -343,7 +357,11 @@ fn draw_means(ui: &Ui, canvas: Rect, spec: &SimulationSpec, means: &[EnsembleMea
         let marker = marker_of(optimizers, mean.id);
         let colors = [color_of(optimizers, mean.id), Color32::BLACK];
         let [fill, outline] = colors.map(|color| color.gamma_multiply(mean.opacity));
-        painter.add(draw_marker(marker, mean.at, mean.scale * MEAN_RADIUS, fill, outline));
+        let radius = mean.scale * MEAN_RADIUS;
+        // A light rim around the dark outline stands out from all colours of the landscape.
+        let rim = Color32::WHITE.gamma_multiply(mean.opacity);
+        painter.add(marker_shape(marker, mean.at, radius, rim, Stroke::new(RIM, rim)));
+        painter.add(draw_marker(marker, mean.at, radius, fill, outline));
     }
 }
 
@@ -420,13 +438,17 @@ fn draw_no_gpu_note(ui: &Ui, canvas: Rect) {
     ui.painter().with_clip_rect(canvas).galley(at, galley, color);
 }
 
-/// The length of the sample of a line, and the distance of the title from it, in points.
+/// The distance of a title from the left end of its landscape, the length of the sample of a line, and the distance of
+/// the words from it, in points.
+const TITLE_INDENT: f32 = 14.0;
 const TITLE_SAMPLE: f32 = 22.0;
 const TITLE_GAP: f32 = 6.0;
 
 /// Draws the title of the landscape of this index, after a line dashed as its curves in the plots. Where the title can
 /// be clicked, a click chooses the landscape's settings for the controls.
 fn draw_title(ui: &mut Ui, area: Rect, title: &str, index: usize, can_be_clicked: bool, live: &mut Live) {
+    // The name of the vertical axis is left of it.
+    let area = area.with_min_x((area.left() + TITLE_INDENT).min(area.right()));
     let (sample, area) = area.split_left_right_at_x((area.left() + TITLE_SAMPLE).min(area.right()));
     let area = area.with_min_x((area.left() + TITLE_GAP).min(area.right()));
     let stroke = Stroke::new(1.6, ui.visuals().text_color());

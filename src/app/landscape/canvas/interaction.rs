@@ -1,8 +1,7 @@
 //! Pointer and keyboard actions on the canvas, and the values under the pointer.
 
 use egui::{
-    Align2, Color32, EventFilter, FontId, Key, Modifiers, Painter, PointerButton, Pos2, Rect, Response, Ui, Vec2, pos2,
-    vec2,
+    Align2, EventFilter, FontId, Key, Modifiers, Painter, PointerButton, Pos2, Rect, Response, Ui, Vec2, pos2, vec2,
 };
 use valleyscope_engine::landscape::Landscape;
 use valleyscope_engine::quantity::StartCoordinate;
@@ -11,7 +10,7 @@ use valleyscope_experiments::view::ticks::significant;
 use valleyscope_experiments::view::{Camera, Viewport};
 
 use super::camera::{CameraMove, limited, panned, start_xy, stretched, zoomed, zoomed_about};
-use super::legend::{SHADE, WEAK_TEXT};
+use super::legend::OverlayColors;
 use crate::app::landscape::live::Live;
 use crate::app::shell::actions::Requests;
 use crate::draw::Projection;
@@ -333,10 +332,10 @@ pub(crate) fn draw_readout(
     canvas: Rect,
     pointer: Pos2,
     readout: &Readout,
-    font: &FontId,
+    (font, colors): (&FontId, OverlayColors),
     (taken, particles): (&[Rect], &[Pos2]),
 ) {
-    let (name_color, value_color) = (WEAK_TEXT, Color32::from_gray(245));
+    let OverlayColors { background, text: value_color, weak: name_color, .. } = colors;
     let line = (font.size * 1.35).round();
     // As wide as the widest number, so that the box keeps its size while the pointer moves.
     let widest = painter.layout_no_wrap("−8.8888×10⁻⁸⁸".to_owned(), font.clone(), value_color).size().x;
@@ -365,7 +364,7 @@ pub(crate) fn draw_readout(
     else {
         return;
     };
-    painter.rect_filled(area, 5.0, SHADE);
+    painter.rect_filled(area, 5.0, background);
     let mut left = area.left() + READOUT_PADDING;
     for (index, cells) in readout.cells().iter().enumerate() {
         for (row, (name, value)) in cells.iter().enumerate() {

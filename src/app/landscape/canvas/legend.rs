@@ -1,6 +1,9 @@
 //! The legend of the ensembles: names, values, and visibility.
 
-use egui::{Align2, Color32, FontId, Painter, Rect, Response, Sense, Stroke, TextStyle, Ui, WidgetInfo, pos2, vec2};
+use egui::{
+    Align2, Color32, FontId, Painter, Pos2, Rect, Response, Sense, Stroke, TextStyle, Ui, Visuals, WidgetInfo, pos2,
+    vec2,
+};
 use valleyscope_engine::optimizer::Marker;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::ticks::significant;
@@ -8,7 +11,8 @@ use valleyscope_experiments::view::ticks::significant;
 use super::CanvasLayout;
 use crate::app::landscape::branches::BRANCH_OPACITY;
 use crate::app::landscape::editor::Document;
-use crate::app::landscape::live::{Branch, Live};
+use crate::app::landscape::live::{Branch, LegendState, Live};
+use crate::app::landscape::plots::MeanLoss;
 use crate::app::widgets::icons::{COLOR_HINT, color_menu, color_of, draw_marker, marker_of};
 use crate::app::widgets::theme::text_width;
 use crate::player::{EnsembleView, SessionView};
@@ -25,12 +29,42 @@ const SEPARATOR: &str = " | ";
 const WIDEST_VALUE: &str = "−0.0000";
 /// The share of the canvas' width for names with settings, and for names without any.
 const NAME_SHARES: [f32; 2] = [0.4, 0.55];
-const TEXT: Color32 = Color32::from_gray(240);
-/// The background of texts on the canvas, and the colour of less important ones, with a contrast of 4.5:1 or more on
-/// any colour of the canvas.
-pub(crate) const SHADE: Color32 = Color32::from_black_alpha(190);
-pub(crate) const WEAK_TEXT: Color32 = Color32::from_gray(205);
-const WARNING: Color32 = Color32::from_rgb(255, 170, 120);
+/// The number of rows that a legend has before it is folded, and the number of the lowest losses in a folded one.
+const MOST_ROWS: usize = 8;
+const FOLDED_ROWS: usize = 5;
+
+/// The colours of texts on the canvas, with a contrast of 4.5:1 or more on any colour of the canvas.
+#[derive(Clone, Copy)]
+pub(crate) struct OverlayColors {
+    pub background: Color32,
+    pub text: Color32,
+    /// The colour of less important texts.
+    pub weak: Color32,
+    warning: Color32,
+    /// The frame of a focused row, and with less opacity its background.
+    focus: Color32,
+}
+
+impl OverlayColors {
+    pub(crate) fn of(visuals: &Visuals) -> OverlayColors {
+        match visuals.dark_mode {
+            true => OverlayColors {
+                background: Color32::from_black_alpha(190),
+                text: Color32::from_gray(240),
+                weak: Color32::from_gray(205),
+                warning: Color32::from_rgb(255, 170, 120),
+                focus: Color32::WHITE,
+            },
+            false => OverlayColors {
+                background: Color32::from_white_alpha(225),
+                text: Color32::from_gray(25),
+                weak: Color32::from_gray(75),
+                warning: Color32::from_rgb(150, 45, 0),
+                focus: Color32::BLACK,
+            },
+        }
+    }
+}
 
 struct Row {
     id: u32,
@@ -40,6 +74,8 @@ struct Row {
     /// The mean loss as it is shown, or a mark with the number of diverged particles.
     value: String,
     loss: String,
+    /// The mean loss; `None` if a particle has diverged.
+    mean: Option<MeanLoss>,
     diverged: String,
     marker: Marker,
     color: Color32,
@@ -92,17 +128,21 @@ fn rows(simulation: &SimulationSpec, index: usize, live: &Live) -> Vec<Row> {
             all if all as usize == view.particles => "all diverged".to_owned(),
             some => format!("{some} diverged"),
         };
+        let mean = MeanLoss::of(view.sample.loss, view.particles, view.sample.diverged);
+        let is_nothing = mean.is_some_and(|mean| mean.is_nothing());
+        let loss = if is_nothing { "0".to_owned() } else { significant(view.sample.loss.mean, 4) };
         Some(Row {
             id: view.optimizer,
             name: names[index].clone(),
             drawn_name: names[index].clone(),
             // A mean over particles of which some are not finite adds nothing to the mark.
             value: match view.sample.diverged {
-                0 => significant(view.sample.loss.mean, 4),
+                0 => loss.clone(),
                 all if all as usize == view.particles => "✗ all".to_owned(),
                 some => format!("✗ {some}"),
             },
-            loss: significant(view.sample.loss.mean, 4),
+            loss,
+            mean,
             diverged,
             marker: marker_of(&simulation.optimizers, view.optimizer),
             color: color_of(&simulation.optimizers, view.optimizer),
@@ -172,6 +212,40 @@ fn rows_side_by_side(document: &Document, live: &Live) -> Vec<Row> {
     merged.into_iter().map(joined).collect()
 }
 
+/// Sorts rows by their mean losses, the lowest first and diverged ones last. Those that do not clearly differ stay in
+/// the order of the last frame, as do all while the pointer is on them.
+fn sorted(mut rows: Vec<Row>, state: &mut LegendState, pointer: Option<Pos2>) -> Vec<Row> {
+    let before = |row: &Row| state.order.iter().position(|id| *id == row.id).unwrap_or(usize::MAX);
+    rows.sort_by_key(before);
+    let is_held = state.area.zip(pointer).is_some_and(|(area, pointer)| area.contains(pointer));
+    let movable = if is_held { 0 } else { rows.len() };
+    for end in 1..movable {
+        for index in (1..=end).rev() {
+            let is_lower = match (&rows[index].mean, &rows[index - 1].mean) {
+                (Some(lower), Some(upper)) => lower.is_clearly_below(upper),
+                (own, other) => own.is_some() && other.is_none(),
+            };
+            if !is_lower {
+                break;
+            }
+            rows.swap(index, index - 1);
+        }
+    }
+    state.order = rows.iter().map(|row| row.id).collect();
+    rows
+}
+
+/// Folds many rows to those with the lowest losses, the chosen ones and the one that is pointed at. Returns the text of
+/// the entry that unfolds or folds them, if there are many.
+fn folded(rows: &mut Vec<Row>, state: &LegendState, chosen: [Option<u32>; 2]) -> Option<String> {
+    let (count, lowest) = (rows.len(), rows.iter().take(FOLDED_ROWS).map(|row| row.id).collect::<Vec<_>>());
+    if count <= MOST_ROWS || state.is_unfolded {
+        return (count > MOST_ROWS).then(|| "Show fewer".to_owned());
+    }
+    rows.retain(|row| lowest.contains(&row.id) || chosen.contains(&Some(row.id)));
+    Some(format!("+ {} more", count - rows.len()))
+}
+
 /// Omits settings at the end of a name that is wider than `wished`, as in "Adam, η 0.01, …". The words before the first
 /// setting stay, unless they are wider than `most`.
 fn elided(name: &str, width_of: impl Fn(&str) -> f32, [wished, most]: [f32; 2]) -> String {
@@ -191,6 +265,8 @@ pub(crate) struct Legend {
     /// The area of the legend; empty without entries.
     pub area: Rect,
     rows: Vec<Row>,
+    /// The text of the row that unfolds or folds the others.
+    fold: Option<String>,
     notes: Vec<Note>,
     font: FontId,
     /// The height of a row, in points.
@@ -200,10 +276,22 @@ pub(crate) struct Legend {
 }
 
 impl Legend {
-    pub(super) fn lay_out(ui: &Ui, layout: &CanvasLayout, spec: &SimulationSpec, live: &Live, index: usize) -> Legend {
+    /// Lays the legend out; `pointed` is the optimizer at the pointer.
+    pub(super) fn lay_out(
+        ui: &Ui,
+        layout: &CanvasLayout,
+        spec: &SimulationSpec,
+        live: &mut Live,
+        (index, pointed): (usize, Option<u32>),
+    ) -> Legend {
         let CanvasLayout { canvas, compact, .. } = *layout;
         let font = layout.font.clone();
-        let mut rows = if layout.has_legend { rows(spec, index, live) } else { Vec::new() };
+        let (mut rows, mut fold) = (Vec::new(), None);
+        if layout.has_legend {
+            let pointer = ui.input(|input| input.pointer.hover_pos());
+            rows = sorted(self::rows(spec, index, live), &mut live.legend, pointer);
+            fold = folded(&mut rows, &live.legend, [live.selected.map(|it| it.optimizer), pointed]);
+        }
         let width_of = |text: &str| text_width(ui, &font, text);
         for row in &mut rows {
             row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| share * canvas.width()));
@@ -213,7 +301,7 @@ impl Legend {
             false => Vec::new(),
         };
         let widest = |text: &dyn Fn(&Row) -> &str| rows.iter().map(|row| width_of(text(row))).fold(0.0, f32::max);
-        let names = widest(&|row| &row.drawn_name);
+        let names = widest(&|row| &row.drawn_name).max(fold.as_deref().map_or(0.0, width_of));
         let line = (font.size * if rows.len() > 4 { 1.25 } else { 1.45 }).round();
         let values = widest(&|row| &row.value).max(width_of(HEADING));
         let roomy = MARKER + names + GAP + values + 2.0 * PADDING < 0.65 * canvas.width()
@@ -222,13 +310,16 @@ impl Legend {
         let values = if shows_values { values } else { widest(&|row| row.shown_value(false)) };
         let width = names + if values > 0.0 { GAP + values } else { 0.0 };
         let width = MARKER + notes.iter().map(|note| width_of(&note.drawn)).fold(width, f32::max);
-        let lines = rows.len() + notes.len() + usize::from(shows_values);
+        let lines = rows.len() + notes.len() + usize::from(shows_values) + usize::from(fold.is_some());
         let size = vec2(width + 2.0 * PADDING, line * lines as f32 + 2.0 * PADDING - 4.0);
         let area = match rows.is_empty() {
             true => Rect::NOTHING,
             false => Rect::from_min_size(pos2(canvas.right() - size.x - 8.0, canvas.top() + 8.0), size),
         };
-        Legend { area, rows, notes, font, line, shows_values }
+        if layout.has_legend {
+            live.legend.area = Some(area);
+        }
+        Legend { area, rows, fold, notes, font, line, shows_values }
     }
 
     /// Draws the legend. A click on a row hides or shows its ensemble, and a right click chooses its colour.
@@ -237,15 +328,15 @@ impl Legend {
             return None;
         }
         let painter = ui.painter().with_clip_rect(canvas);
-        painter.rect_filled(self.area, 5.0, SHADE);
+        let colors = OverlayColors::of(ui.visuals());
+        painter.rect_filled(self.area, 5.0, colors.background);
         let inner = self.area.shrink2(vec2(ROW_MARGIN, PADDING - 2.0));
         let mut top = inner.top();
         if self.shows_values {
             let right = pos2(inner.right() - ROW_PADDING, top);
-            painter.text(right, Align2::RIGHT_TOP, HEADING, self.font.clone(), WEAK_TEXT);
+            painter.text(right, Align2::RIGHT_TOP, HEADING, self.font.clone(), colors.weak);
             top += self.line;
         }
-        let colors = [TEXT, WARNING, Color32::WHITE];
         let mut chosen = None;
         for row in &self.rows {
             let area = Rect::from_x_y_ranges(inner.x_range(), top..=top + self.line);
@@ -254,10 +345,16 @@ impl Legend {
             chosen = row.show(&painter, response, value, &self.font, colors, live).or(chosen);
             top += self.line;
         }
+        if let Some(text) = &self.fold {
+            let area = Rect::from_x_y_ranges(inner.x_range(), top..=top + self.line);
+            let response = ui.interact(area, ui.scope_id().with("fold of legend"), Sense::click());
+            show_fold(&painter, response, text, &self.font, colors, live);
+            top += self.line;
+        }
         for note in &self.notes {
             let area = Rect::from_x_y_ranges(inner.x_range(), top..=top + self.line);
             let response = ui.interact(area, ui.scope_id().with(("branch in legend", note.id)), Sense::hover());
-            note.show(&painter, response, &self.font);
+            note.show(&painter, response, &self.font, colors);
             top += self.line;
         }
         chosen
@@ -266,25 +363,24 @@ impl Legend {
 
 impl Note {
     /// Draws the entry into the area of `response`.
-    fn show(&self, painter: &Painter, response: Response, font: &FontId) {
+    fn show(&self, painter: &Painter, response: Response, font: &FontId, colors: OverlayColors) {
         response.widget_info(|| WidgetInfo::labeled(egui::Role::Label, true, format!("Pale: {}", self.label)));
         let (left, middle) = (response.rect.left() + ROW_PADDING, response.rect.center().y);
-        painter.circle_filled(pos2(left + 6.0, middle), 3.5, TEXT.gamma_multiply(BRANCH_OPACITY));
-        painter.text(pos2(left + MARKER, middle), Align2::LEFT_CENTER, &self.drawn, font.clone(), WEAK_TEXT);
+        painter.circle_filled(pos2(left + 6.0, middle), 3.5, colors.text.gamma_multiply(BRANCH_OPACITY));
+        painter.text(pos2(left + MARKER, middle), Align2::LEFT_CENTER, &self.drawn, font.clone(), colors.weak);
         response.on_hover_text(format!("{}\nMean loss: {}", self.label, self.losses));
     }
 }
 
 impl Row {
-    /// Draws the row into the area of `response`, with colours of text, warnings and the focus. A click hides or shows
-    /// its ensemble; a right click chooses its colour.
+    /// Draws the row into the area of `response`. A click hides or shows its ensemble; a right click chooses its colour.
     fn show(
         &self,
         painter: &Painter,
         response: Response,
         value: &str,
         font: &FontId,
-        [text, warning, focus]: [Color32; 3],
+        OverlayColors { text, warning, focus, .. }: OverlayColors,
         live: &mut Live,
     ) -> Option<ChosenColor> {
         let area = response.rect;
@@ -324,6 +420,19 @@ impl Row {
     }
 }
 
+/// Draws the entry that unfolds or folds a legend into the area of `response`.
+fn show_fold(painter: &Painter, response: Response, text: &str, font: &FontId, colors: OverlayColors, live: &mut Live) {
+    let name = if live.legend.is_unfolded { "Fold the legend" } else { "Unfold the legend" };
+    response.widget_info(|| WidgetInfo::labeled(egui::Role::Button, true, format!("{name}: {text}")));
+    let is_lit = response.hovered() || response.has_focus();
+    let at = pos2(response.rect.left() + ROW_PADDING + MARKER, response.rect.center().y);
+    let color = if is_lit { colors.text } else { colors.weak };
+    painter.text(at, Align2::LEFT_CENTER, text, font.clone(), color);
+    if response.on_hover_cursor(egui::CursorIcon::PointingHand).clicked() {
+        live.legend.is_unfolded = !live.legend.is_unfolded;
+    }
+}
+
 /// The ensembles of a legend in rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rows {
@@ -336,7 +445,13 @@ pub(crate) enum Rows {
 pub(crate) fn show_rows(ui: &mut Ui, document: &Document, live: &mut Live, which: Rows) -> Option<ChosenColor> {
     let font = TextStyle::Body.resolve(ui.style());
     let visuals = ui.visuals();
-    let colors = [visuals.text_color(), visuals.warn_fg_color, visuals.strong_text_color()];
+    let colors = OverlayColors {
+        background: Color32::TRANSPARENT,
+        text: visuals.text_color(),
+        weak: visuals.weak_text_color(),
+        warning: visuals.warn_fg_color,
+        focus: visuals.strong_text_color(),
+    };
     let line = (1.45 * font.size).round();
     let side = if which == Rows::All { 8 } else { 0 };
     let mut chosen = None;
@@ -347,8 +462,12 @@ pub(crate) fn show_rows(ui: &mut Ui, document: &Document, live: &mut Live, which
             let most = ui.max_rect().width();
             // The widest usual value, so that entries stay where they are while the run goes on.
             let reserved = text_width(ui, &font, &vec![WIDEST_VALUE; document.count()].join(SEPARATOR));
-            let rows = rows_side_by_side(document, live).into_iter();
-            for mut row in rows.filter(|row| row.shown || which == Rows::All) {
+            let pointer = ui.input(|input| input.pointer.hover_pos());
+            let mut rows = sorted(rows_side_by_side(document, live), &mut live.legend, pointer);
+            let chosen_one = live.selected.map(|it| it.optimizer);
+            let is_folded = which == Rows::All;
+            let fold = is_folded.then(|| folded(&mut rows, &live.legend, [chosen_one, None])).flatten();
+            for mut row in rows.into_iter().filter(|row| row.shown || which == Rows::All) {
                 let width_of = |text: &str| text_width(ui, &font, text);
                 let value = width_of(&row.value).max(reserved);
                 let around = MARKER + GAP + 2.0 * ROW_PADDING;
@@ -359,6 +478,12 @@ pub(crate) fn show_rows(ui: &mut Ui, document: &Document, live: &mut Live, which
                 let (_, response) = ui.allocate_exact_size(size, Sense::click());
                 chosen = row.show(ui.painter(), response, &row.value, &font, colors, live).or(chosen.take());
             }
+            if let Some(text) = &fold {
+                let size = vec2(MARKER + GAP + text_width(ui, &font, text), line);
+                let (_, response) = ui.allocate_exact_size(size, Sense::click());
+                show_fold(ui.painter(), response, text, &font, colors, live);
+            }
+            live.legend.area = Some(ui.min_rect());
         });
     });
     chosen
@@ -366,7 +491,59 @@ pub(crate) fn show_rows(ui: &mut Ui, document: &Document, live: &mut Live, which
 
 #[cfg(test)]
 mod tests {
-    use super::elided;
+    use egui::pos2;
+    use valleyscope_engine::optimizer::MarkerShape;
+    use valleyscope_engine::simulation::Spread;
+
+    use super::*;
+
+    fn row(id: u32, loss: f64, diverged: u32) -> Row {
+        let loss = Spread { mean: loss, std: 0.1, min: loss, max: loss };
+        Row {
+            id,
+            name: String::new(),
+            drawn_name: String::new(),
+            value: String::new(),
+            loss: String::new(),
+            mean: MeanLoss::of(loss, 100, diverged),
+            diverged: String::new(),
+            marker: Marker::filled(MarkerShape::Circle),
+            color: Color32::BLACK,
+            is_color_chosen: false,
+            shown: true,
+        }
+    }
+
+    fn ids(rows: &[Row]) -> Vec<u32> {
+        rows.iter().map(|row| row.id).collect()
+    }
+
+    #[test]
+    fn rows_are_sorted_by_their_losses_but_not_under_the_pointer() {
+        let mut state = LegendState::default();
+        let with =
+            |losses: [f64; 3]| vec![row(0, losses[0], 0), row(1, losses[1], 0), row(2, losses[2], 0), row(3, -9.0, 1)];
+        assert_eq!(ids(&sorted(with([0.5, 0.5, -1.0]), &mut state, None)), [2, 0, 1, 3]);
+        assert_eq!(ids(&sorted(with([0.5, 0.49, -1.0]), &mut state, None)), [2, 0, 1, 3], "no clear difference");
+        state.area = Some(Rect::from_min_size(pos2(0.0, 0.0), vec2(50.0, 50.0)));
+        let on_legend = Some(pos2(20.0, 20.0));
+        assert_eq!(ids(&sorted(with([0.5, -2.0, -1.0]), &mut state, on_legend)), [2, 0, 1, 3]);
+        assert_eq!(ids(&sorted(with([0.5, -2.0, -1.0]), &mut state, None)), [1, 2, 0, 3]);
+    }
+
+    #[test]
+    fn many_rows_are_folded_to_the_lowest_the_chosen_and_the_pointed_ones() {
+        let all = || (0..16).map(|id| row(id, f64::from(id), 0)).collect::<Vec<_>>();
+        let (mut rows, mut state) = (all(), LegendState::default());
+        let text = folded(&mut rows, &state, [Some(12), Some(3)]);
+        assert_eq!((ids(&rows), text.as_deref()), (vec![0, 1, 2, 3, 4, 12], Some("+ 10 more")));
+        state.is_unfolded = true;
+        rows = all();
+        assert_eq!(folded(&mut rows, &state, [None; 2]).as_deref(), Some("Show fewer"));
+        assert_eq!(rows.len(), 16);
+        rows.truncate(MOST_ROWS);
+        assert_eq!(folded(&mut rows, &state, [None; 2]), None, "a short legend is not folded");
+    }
 
     #[test]
     fn a_long_name_loses_the_settings_at_its_end_and_keeps_the_rule() {

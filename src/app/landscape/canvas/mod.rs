@@ -18,6 +18,7 @@ use inset::InsetArea;
 use interaction::Interaction;
 use legend::mean_losses;
 use paint::{SessionData, SharedUploads, SurfaceCache};
+use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::ticks::{grouped, significant};
 use valleyscope_experiments::view::{AutoScale, Camera, Orbit, ViewProjection};
@@ -34,7 +35,6 @@ pub use crate::app::widgets::icons::line_color;
 pub use camera::{Bounds, Follower, FramedEnsembles, fitted, limited, panned, zoomed};
 pub(crate) use color_bar::{FIRST_SCALE, color_scale, colormap_name};
 pub use interaction::{Readout, Tool, nearest_particle};
-pub(crate) use legend::ChosenColor;
 pub use particle::{FormulaPanel, Glyph, compressed_length, glyphs};
 
 /// The width of a panel, in points, below which its tools are in a menu.
@@ -60,6 +60,8 @@ pub struct LandscapePanel {
     /// Whether the canvases had cameras of their own in the last frame.
     had_own_cameras: bool,
     auto_scale: AutoScale,
+    /// The landscapes of the lesson; none without a lesson.
+    of_lesson: Vec<LandscapeSpec>,
     tool: Tool,
     /// The size of the first canvas when it was last shown.
     last_size: Vec2,
@@ -100,6 +102,7 @@ impl LandscapePanel {
             panes: vec![Pane::default()],
             had_own_cameras: false,
             auto_scale: AutoScale::default(),
+            of_lesson: Vec::new(),
             tool: Tool::default(),
             last_size: FIRST_SIZE,
             contained: None,

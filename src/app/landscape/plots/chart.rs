@@ -11,7 +11,8 @@ use valleyscope_experiments::view::{AxisScale, Dash, DiagnosticInfo, DiagnosticM
 
 use crate::app::landscape::branches::{MarkedChanges, branch_curve_opacity};
 use crate::app::widgets::plot::{
-    LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, beyond, dashes, describe, line, point, readout,
+    CurveEnd, LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, beyond, dashes, describe, line, point, readout,
+    short_name,
 };
 use crate::app::widgets::theme::text_width;
 use crate::draw::{CurvePoint, DiagnosticCurve, middle, range_in_view};
@@ -19,6 +20,10 @@ use crate::draw::{CurvePoint, DiagnosticCurve, middle, range_in_view};
 /// The width of curves, and of those of branches, in points.
 const CURVE_WIDTH: f32 = 1.6;
 const BRANCH_WIDTH: f32 = 1.1;
+
+/// The opacity of the shade over the steps at which an optimizer is ahead, and of marks that do not hold.
+const LEAD: f32 = 0.1;
+const STALE: f32 = 0.4;
 
 /// The distance from a mark within which the pointer is on it, in points.
 const POINTED: f32 = 5.0;
@@ -50,13 +55,35 @@ pub(super) struct Chart<'a> {
     pub x: [f64; 2],
     /// The vertical range; `None` fits the curves in view.
     pub y: Option<[f64; 2]>,
+    /// The vertical range before any step is taken.
+    pub to_come: [f64; 2],
+    /// The width beside the curves for their names; 0 without names.
+    pub gutter: f32,
     /// Whether the fitted range holds all values.
     pub whole_range: bool,
     /// The pointer's position on the axis of steps, in this chart or another.
     pub hover: Option<f64>,
     /// The position of the shown step; `None` for the last one.
     pub cursor: Option<f64>,
-    pub marks: &'a [ChartMark],
+    pub marks: Vec<&'a ChartMark>,
+    pub leads: Vec<ChartLead>,
+}
+
+/// An interval of steps in which an optimizer is ahead of all others.
+pub(super) struct ChartLead {
+    pub name: String,
+    pub color: Color32,
+    pub steps: [f64; 2],
+    /// Its ends, as positions on the axis of steps.
+    pub positions: [f64; 2],
+}
+
+impl ChartLead {
+    /// Describes the interval, as in "Adam is ahead from step 1,310 to 2,000".
+    fn description(&self) -> String {
+        let [from, to] = self.steps.map(|step| grouped(step as u64));
+        format!("{} is ahead from step {from} to {to}", self.name)
+    }
 }
 
 /// The mark of changed settings on the axis of steps, or of a step that a lesson names.
@@ -64,14 +91,16 @@ pub(super) struct ChartMark {
     pub position: f64,
     /// The words that a lesson gives the step. The chart writes them beside the mark's line.
     pub label: Option<String>,
+    /// False for a step that a lesson names for other settings than those of the run.
+    pub holds: bool,
     pub marked: MarkedChanges,
 }
 
-pub(super) fn pointed_at<'a>(shown: &ShownPlot, marks: &'a [ChartMark]) -> Option<&'a ChartMark> {
+pub(super) fn pointed_at<'a>(shown: &ShownPlot, marks: impl Iterator<Item = &'a ChartMark>) -> Option<&'a ChartMark> {
     let x_of = |position: f64| shown.transform.position_from_point(&PlotPoint::new(position, 0.0)).x;
     let pointer = x_of(shown.pointer?[0]);
     let distance = |mark: &ChartMark| (x_of(mark.position) - pointer).abs();
-    let nearest = marks.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+    let nearest = marks.min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
     (distance(nearest) <= POINTED).then_some(nearest)
 }
 
@@ -80,12 +109,16 @@ impl Chart<'_> {
     pub(super) fn show(&self, ui: &mut Ui) -> ShownPlot {
         let all = self.series.iter().chain(self.branches.iter().flat_map(|branch| &branch.series));
         let curves = all.map(|series| series.curve);
-        let fitted = || range_in_view(curves, self.metric, self.scales[1], self.x, self.whole_range);
+        let has_steps = self.series.iter().flat_map(|series| series.buckets).any(|bucket| bucket.first_step > 0);
+        let fitted = || match has_steps {
+            true => range_in_view(curves, self.metric, self.scales[1], self.x, self.whole_range),
+            false => self.to_come,
+        };
         let y = self.y.unwrap_or_else(fitted);
         let [x_scale, y_scale] = self.scales;
         let frame = PlotFrame {
             axes: [PlotAxis::new(x_scale, self.x), PlotAxis::new(y_scale, y)],
-            size: ui.available_size(),
+            size: ui.available_size() - vec2(self.gutter, 0.0),
             is_moved: [true, self.y.is_some()],
             pointer: self.hover,
         };
@@ -94,12 +127,26 @@ impl Chart<'_> {
         let [mark, cursor] = [ui.visuals().warn_fg_color, ui.visuals().strong_text_color()];
         let (named, opacity) = (ui.visuals().hyperlink_color, branch_curve_opacity(ui.visuals()));
         let small = TextStyle::Small.resolve(ui.style());
-        let labelled = self.marks.iter().filter_map(|mark| Some((mark.position, mark.label.as_deref()?)));
-        let labels: Vec<(f64, &str, f32)> =
-            labelled.map(|(position, label)| (position, label, text_width(ui, &small, label))).collect();
+        let labelled = self.marks.iter().filter_map(|mark| Some((*mark, mark.label.as_deref()?)));
+        let labels: Vec<(&ChartMark, &str, f32)> =
+            labelled.map(|(mark, label)| (mark, label, text_width(ui, &small, label))).collect();
+        let captions: Vec<(String, f32)> = self
+            .leads
+            .iter()
+            .map(|lead| format!("{} ahead", lead.name))
+            .map(|text| {
+                let width = text_width(ui, &small, &text);
+                (text, width)
+            })
+            .collect();
         let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.key())), |plot| {
-            for ChartMark { position, label, marked } in self.marks {
-                let color = if label.is_some() { named } else { mark.gamma_multiply(0.8) };
+            self.draw_leads(plot, &captions, y, near);
+            for ChartMark { position, label, holds, marked } in &self.marks {
+                let color = match (label, holds) {
+                    (None, _) => mark.gamma_multiply(0.8),
+                    (_, true) => named,
+                    (_, false) => named.gamma_multiply(STALE),
+                };
                 let line = VLine::new("change", *position).color(color).width(1.0);
                 plot.vline(line.style(LineStyle::Dashed { length: 4.0 }).allow_hover(false));
                 if marked.is_muted() {
@@ -115,11 +162,14 @@ impl Chart<'_> {
                 plot.vline(VLine::new("shown step", position).color(cursor).width(1.5).allow_hover(false));
             }
         });
+        if self.gutter > 0.0 {
+            let ends = self.series.iter().filter_map(|series| self.end(series, y));
+            shown.name_ends(ui, self.gutter, &ends.collect::<Vec<_>>());
+        }
         if self.y.is_none() {
             shown.mark_leaving(ui, y[1], self.series.iter().filter_map(|series| self.leaving(series, y)));
         }
         if !self.series.iter().any(|series| series.curve.defined) {
-            let has_steps = self.series.iter().flat_map(|series| series.buckets).any(|bucket| bucket.first_step > 0);
             let text = match self.metric {
                 _ if self.series.is_empty() => "No optimizer is shown",
                 DiagnosticMetric::FreeEnergy => "Needs 3 particles or more,\nnot all on a line",
@@ -132,7 +182,7 @@ was taken yet"
             shown.note(ui, text);
         }
         if let Some([pointer, _]) = shown.pointer {
-            self.tooltip(&shown.response, pointer, pointed_at(&shown, self.marks));
+            self.tooltip(&shown.response, pointer, pointed_at(&shown, self.marks.iter().copied()));
         }
         describe(&shown.response, &format!("Plot of {}", self.info.title), || self.summary());
         shown
@@ -141,17 +191,20 @@ was taken yet"
     /// Writes the words of marks with their positions and widths beside their lines, on the side with more room, at the
     /// top or at the bottom of the plot: where the curves are further away. Neighbours are in different lines. Words
     /// without enough room are left out, as the timeline has them, too.
-    fn labels(&self, plot: &mut PlotUi<'_>, labels: &[(f64, &str, f32)], y: [f64; 2], color: Color32) {
+    fn labels(&self, plot: &mut PlotUi<'_>, labels: &[(&ChartMark, &str, f32)], y: [f64; 2], color: Color32) {
         let middle = 0.5 * (self.x[0] + self.x[1]);
-        let is_low = self.is_low_near(labels.iter().map(|(position, ..)| *position), y);
-        for (index, &(position, label, width)) in labels.iter().enumerate() {
+        let is_low = self.is_low_near(labels.iter().map(|(mark, ..)| mark.position), y);
+        // Below the names of those who are ahead.
+        let first = usize::from(!self.leads.is_empty() && is_low);
+        for (index, &(mark, label, width)) in labels.iter().enumerate() {
+            let (position, opacity) = (mark.position, if mark.holds { 1.0 } else { STALE });
             let is_right = position > middle;
             let ends = [position, if is_right { self.x[0] } else { self.x[1] }];
             let [from, to] = ends.map(|end| plot.screen_from_plot(PlotPoint::new(end, y[0])).x);
             if width > (to - from).abs() {
                 continue;
             }
-            let lines = "\n".repeat(index % 3);
+            let lines = "\n".repeat(first + index % 3);
             let caption = if is_right { format!("{label} ") } else { format!(" {label}") };
             let (caption, height) = match is_low {
                 true => (format!("{lines}{caption}"), y[1]),
@@ -164,9 +217,41 @@ was taken yet"
                 [false, false] => Align2::LEFT_BOTTOM,
             };
             let text = RichText::new(caption).text_style(TextStyle::Small);
-            let text = Text::new("mark", PlotPoint::new(position, height), text).anchor(anchor).color(color);
+            let text = Text::new("mark", PlotPoint::new(position, height), text)
+                .anchor(anchor)
+                .color(color.gamma_multiply(opacity));
             plot.text(text.allow_hover(false));
         }
+    }
+
+    /// Shades the intervals in which an optimizer is ahead, with a line along the upper edge and a caption where it has
+    /// room. The captions have widths in points.
+    fn draw_leads(&self, plot: &mut PlotUi<'_>, captions: &[(String, f32)], y: [f64; 2], near: f64) {
+        for (lead, (caption, width)) in self.leads.iter().zip(captions) {
+            let [from, to] = lead.positions.map(|position| position.clamp(self.x[0], self.x[1]));
+            let mut shade = |low: f64, opacity: f32| {
+                band(plot, [from, to].map(|x| [x, low, y[1]]).into_iter(), lead.color.gamma_multiply(opacity), y);
+            };
+            shade(y[0], LEAD);
+            shade(y[1] - 2.0 * near, 1.0);
+            let [left, right] = [from, to].map(|x| plot.screen_from_plot(PlotPoint::new(x, y[1])).x);
+            if right - left < width + 8.0 {
+                continue;
+            }
+            let text = RichText::new(format!("\u{2009}{caption}")).text_style(TextStyle::Small);
+            let at = PlotPoint::new(0.5 * (from + to), y[1] - 2.0 * near);
+            let text = Text::new("ahead", at, text).anchor(Align2::CENTER_TOP).color(lead.color);
+            plot.text(text.allow_hover(false));
+        }
+    }
+
+    /// Returns where the curve of a series ends in view, if it does, for its name.
+    fn end(&self, series: &ChartSeries<'_>, [bottom, top]: [f64; 2]) -> Option<CurveEnd> {
+        let [from, to] = self.x;
+        let last = series.curve.points().take_while(|point| point.x <= to).last()?;
+        let is_in_view = last.x >= from && (bottom..=top).contains(&last.y);
+        let name = short_name(&series.name).to_owned();
+        is_in_view.then(|| CurveEnd { name, color: series.color, end: [last.x, last.y] })
     }
 
     /// Returns whether the curves are in the lower half of the plot near these positions.
@@ -253,7 +338,9 @@ was taken yet"
         let is_averaged = self.series.iter().any(|series| series.buckets.iter().any(|bucket| bucket.steps > 1));
         let averaged = is_averaged.then(|| "Averaged over the steps that share a pixel.".to_owned());
         let changes = mark.map(|mark| mark.marked.hint());
-        let notes: Vec<String> = changes.into_iter().chain(averaged).collect();
+        let is_there = |lead: &&ChartLead| (lead.positions[0]..=lead.positions[1]).contains(&hover);
+        let ahead = self.leads.iter().find(is_there).map(|lead| format!("{}.", lead.description()));
+        let notes: Vec<String> = changes.into_iter().chain(ahead).chain(averaged).collect();
         let note = (!notes.is_empty()).then(|| notes.join("\n"));
         readout(response, &title, note.as_deref(), |ui| {
             ui.label("");
@@ -308,7 +395,8 @@ was taken yet"
         };
         let list = |series: &[ChartSeries<'_>]| series.iter().map(last).collect::<Vec<_>>().join(", ");
         let branches = self.branches.iter().map(|branch| format!("{}: {}", branch.label, list(&branch.series)));
-        std::iter::once(list(&self.series)).chain(branches).collect::<Vec<_>>().join("; ")
+        let leads = self.leads.iter().map(ChartLead::description);
+        std::iter::once(list(&self.series)).chain(branches).chain(leads).collect::<Vec<_>>().join("; ")
     }
 }
 

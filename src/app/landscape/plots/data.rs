@@ -3,7 +3,6 @@
 use std::sync::mpsc::channel;
 
 use egui::{Color32, Context, Theme};
-use valleyscope_engine::optimizer::Marker;
 use valleyscope_engine::simulation::Bucket;
 use valleyscope_experiments::preset::LETTERS;
 use valleyscope_experiments::view::DiagnosticMetric;
@@ -12,7 +11,7 @@ use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::{Branch, Live};
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::jobs::Job;
-use crate::app::widgets::icons::{line_color, marker_of, rgb_of};
+use crate::app::widgets::icons::{line_color, rgb_of};
 use crate::export::{CsvCell, CsvWriter};
 use crate::player::{EnsembleView, OptimizerHistory, PlayerCommand, SessionView};
 
@@ -24,6 +23,8 @@ pub(super) struct DiagnosticsHistory {
     pub fingerprint: Vec<u64>,
     /// The last step of the run and its shown branches.
     pub last_step: u64,
+    /// The step at which the run pauses by itself.
+    pub pause: Option<u64>,
     pub ensembles: Vec<EnsembleHistory>,
     pub branches: Vec<BranchHistory>,
 }
@@ -46,8 +47,6 @@ pub(super) struct EnsembleHistory {
     /// The optimizer's name where all are shown together.
     pub name: String,
     pub rgb: [u8; 3],
-    pub is_color_chosen: bool,
-    pub marker: Marker,
     pub particles: usize,
     pub buckets: Vec<Bucket>,
 }
@@ -56,6 +55,7 @@ impl DiagnosticsHistory {
     /// Takes the data of the newest snapshot's sessions and shown branches if they differ. [`DiagnosticsHistory::name`]
     /// sets the names.
     pub(super) fn update(&mut self, document: &Document, live: &Live) {
+        self.pause = document.spec(0).steps;
         let Some(snapshot) = &live.snapshot else { return };
         // For a moment, the snapshot may have a session whose simulation was removed.
         let sessions = || snapshot.sessions.iter().take(document.count()).enumerate();
@@ -91,7 +91,7 @@ impl DiagnosticsHistory {
         self.branches = branches().map(branch).collect();
     }
 
-    /// Sets names, colours and marks of the ensembles, and the branches' names. Call once a frame, as these depend on
+    /// Sets names and colours of the ensembles, and the branches' names. Call once a frame, as these depend on
     /// all optimizers.
     pub(super) fn name(&mut self, document: &Document, live: &Live) {
         for history in &mut self.branches {
@@ -108,8 +108,6 @@ impl DiagnosticsHistory {
                 let found = spec.optimizers.iter().position(|optimizer| optimizer.id == ensemble.optimizer);
                 ensemble.name = found.map_or_else(|| "(removed)".to_owned(), |found| names[found].clone());
                 ensemble.rgb = rgb_of(&spec.optimizers, ensemble.optimizer);
-                ensemble.marker = marker_of(&spec.optimizers, ensemble.optimizer);
-                ensemble.is_color_chosen = found.is_some_and(|found| spec.optimizers[found].color.is_some());
             }
         }
     }
@@ -128,8 +126,6 @@ impl EnsembleHistory {
             optimizer: view.optimizer,
             name: String::new(),
             rgb: view.rule.rule.rgb(),
-            is_color_chosen: false,
-            marker: view.rule.rule.marker(),
             particles: view.particles,
             buckets: view.plot[before..].to_vec(),
         }
@@ -140,8 +136,9 @@ impl EnsembleHistory {
         line_color(Color32::from_rgb(red, green, blue), theme)
     }
 
-    pub(super) fn lettered_name(&self) -> String {
-        format!("{} ({})", self.name, LETTERS[self.session])
+    /// Returns the optimizer's name, with the letter of its simulation among several.
+    pub(super) fn shown_name(&self, is_side_by_side: bool) -> String {
+        if is_side_by_side { format!("{} ({})", self.name, LETTERS[self.session]) } else { self.name.clone() }
     }
 }
 

@@ -2,30 +2,34 @@
 
 mod chart;
 mod data;
+mod leads;
 mod toolbar;
 
 use std::collections::BTreeSet;
 
-use chart::{BranchSeries, Chart, ChartMark, ChartSeries, pointed_at};
+use chart::{BranchSeries, Chart, ChartLead, ChartMark, ChartSeries, pointed_at};
 use data::{DiagnosticsHistory, EnsembleHistory, Table};
 use egui::{Color32, Rect, Sense, TextStyle, Ui, Vec2, vec2};
-use toolbar::{legend, temperature_control};
+use leads::{Lead, leads};
+use toolbar::temperature_control;
 use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::simulation::PlotRequest;
 use valleyscope_experiments::view::ticks::grouped;
-use valleyscope_experiments::view::{AxisScale, Dash};
+use valleyscope_experiments::view::{AutoScale, AxisScale, Camera, Dash, SymLog, Viewport};
 
 use super::branches;
 use super::branches::MarkedChanges;
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
 use crate::app::shell::actions::{Action, LandscapeAction, Requests};
-use crate::app::widgets::plot::{ShownPlot, Zoom};
+use crate::app::widgets::plot::{NAME_GAP, ShownPlot, Zoom, short_name};
+use crate::app::widgets::theme::text_width;
 use crate::draw::{DiagnosticCurve, diagnostic_scale};
 use crate::player::PlayerCommand;
 use crate::player::marks::SettingMark;
 
 pub use data::csv_of;
+pub(crate) use leads::MeanLoss;
 pub use toolbar::PlotChoices;
 pub use valleyscope_experiments::view::{Band, DiagnosticMetric};
 
@@ -41,6 +45,12 @@ const TITLE: f32 = 18.0;
 const NEAR_MARKS: f32 = 3.0;
 /// The gap between plots, in points.
 const GAP: f32 = 6.0;
+/// The steps on the axis of a run that has just begun and does not pause by itself.
+const FIRST_STEPS: u64 = 100;
+/// The deepest descent in view over the linear part of its colour scale.
+const DESCENT: f64 = 12.0;
+/// The largest part of a plot's width beside the curves for their names.
+const MOST_NAMES: f32 = 0.3;
 
 /// The panel of plots of the metrics, with a curve for each optimizer.
 pub struct DiagnosticsPanel {
@@ -67,7 +77,7 @@ pub struct DiagnosticsPanel {
     detail: DetailRequest,
     /// The export in progress.
     table: Option<Table>,
-    /// The area in which the plots were last drawn, with the legend.
+    /// The area in which the plots were last drawn.
     last_area: Option<Rect>,
 }
 
@@ -101,6 +111,8 @@ impl Default for DiagnosticsPanel {
 struct Curves {
     key: Option<CurvesKey>,
     metrics: Vec<MetricCurves>,
+    /// The intervals in which one of the shown ensembles is ahead; none side by side.
+    leads: Vec<Lead>,
 }
 
 /// The curves of a metric on its axis.
@@ -119,6 +131,7 @@ struct CurvesKey {
     log: BTreeSet<DiagnosticMetric>,
     log_steps: bool,
     band: Band,
+    hidden: BTreeSet<u32>,
 }
 
 impl DiagnosticsPanel {
@@ -176,13 +189,12 @@ impl DiagnosticsPanel {
         } = choices;
     }
 
-    pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
+    pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &Live, requests: &mut Requests) {
         self.toolbar(ui, document, live, requests);
         self.table = self.table.take().filter(|table| table.is_under_way(requests));
         self.last_area = Some(ui.available_rect_before_wrap());
         let displayed = self.displayed(&document.spec(0).landscape);
         self.prepare(&displayed, document, live);
-        legend(ui, &self.history, document, live);
         self.plots(ui, &displayed, document, live, requests);
     }
 
@@ -199,8 +211,8 @@ impl DiagnosticsPanel {
         (shows_plots || !self.pointed_at.is_empty()) && !self.presented(landscape).is_empty()
     }
 
-    /// Shows the plots of a presentation without tools and legend; the landscape has one.
-    pub fn presentation(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
+    /// Shows the plots of a presentation without tools.
+    pub fn presentation(&mut self, ui: &mut Ui, document: &mut Document, live: &Live, requests: &mut Requests) {
         if self.frozen {
             ui.weak(format!("Frozen at step {}", grouped(self.history.last_step)));
         }
@@ -213,7 +225,7 @@ impl DiagnosticsPanel {
     pub fn of_picture(metrics: Vec<DiagnosticMetric>, choices: PlotChoices, last_step: u64) -> DiagnosticsPanel {
         let mut panel = DiagnosticsPanel { pointed_at: metrics, is_picture: true, ..DiagnosticsPanel::default() };
         panel.choose(choices);
-        panel.history.last_step = last_step;
+        panel.history.pause = Some(last_step);
         panel.zoom.x = Some(panel.whole_run());
         panel
     }
@@ -232,7 +244,7 @@ impl DiagnosticsPanel {
             self.history.update(document, live);
         }
         self.history.name(document, live);
-        self.update_curves(metrics);
+        self.update_curves(metrics, &live.hidden);
     }
 
     fn plots(
@@ -254,7 +266,7 @@ impl DiagnosticsPanel {
         if self.log_steps { AxisScale::Log } else { AxisScale::Linear }
     }
 
-    fn update_curves(&mut self, metrics: &[DiagnosticMetric]) {
+    fn update_curves(&mut self, metrics: &[DiagnosticMetric], hidden: &BTreeSet<u32>) {
         let history = &self.history;
         let key = CurvesKey {
             fingerprint: history.fingerprint.clone(),
@@ -262,6 +274,7 @@ impl DiagnosticsPanel {
             log: self.log.clone(),
             log_steps: self.log_steps,
             band: self.band,
+            hidden: hidden.clone(),
         };
         if self.curves.key.as_ref() == Some(&key) {
             return;
@@ -280,7 +293,10 @@ impl DiagnosticsPanel {
                 branches: history.branches.iter().map(|branch| curves(&branch.ensembles, Band::Hidden)).collect(),
             }
         };
-        self.curves = Curves { metrics: metrics.iter().map(curves_of).collect(), key: Some(key) };
+        let shown = history.ensembles.iter().enumerate().filter(|(_, it)| !hidden.contains(&it.optimizer));
+        let shown: Vec<_> = shown.map(|(index, it)| (index, it.particles, it.buckets.as_slice())).collect();
+        let leads = if history.is_side_by_side() { Vec::new() } else { leads(&shown) };
+        self.curves = Curves { metrics: metrics.iter().map(curves_of).collect(), leads, key: Some(key) };
     }
 
     /// Returns the marks of changed settings on the axis of steps.
@@ -293,17 +309,17 @@ impl DiagnosticsPanel {
         let mark = |group: &[SettingMark]| {
             let step = group.first().map_or(0, |mark| mark.step);
             let position = scale.position(step as f64);
-            ChartMark { position, label: None, marked: MarkedChanges::of(group, document, live) }
+            ChartMark { position, label: None, holds: true, marked: MarkedChanges::of(group, document, live) }
         };
         let named = live.run_marks.iter().filter(|mark| !mark.is_pause).map(|mark| {
             let position = scale.position(mark.step as f64);
             ChartMark {
                 position,
                 label: Some(mark.text.clone()),
+                holds: mark.holds,
                 marked: MarkedChanges::none(mark.step, mark.description()),
             }
         });
-        // A step to come is not on the axis yet.
         let named = named.filter(|mark| (from..=to).contains(&mark.position));
         groups.map(mark).filter(|mark| mark.position.is_finite()).chain(named).collect()
     }
@@ -335,6 +351,8 @@ impl DiagnosticsPanel {
             ((area.height() - GAP * (rows - 1) as f32) / rows as f32).max(LEAST_HEIGHT),
         );
         let x = self.zoom.x.unwrap_or_else(|| self.whole_run());
+        let host = metrics.iter().position(|metric| *metric == DiagnosticMetric::Loss).unwrap_or_default();
+        let gutter = self.names_width(ui, live, cell.x);
         self.hover = self.hover.filter(|_| ui.ui_contains_pointer());
         let mut hover = None;
         egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
@@ -348,12 +366,12 @@ impl DiagnosticsPanel {
                 let rect = Rect::from_min_size(whole.min + offset, cell);
                 let shown = ui
                     .scope_builder(egui::UiBuilder::new().id_salt(metric.key()).max_rect(rect), |ui| {
-                        self.cell(ui, index, metric, x, document, live)
+                        self.cell(ui, (index, metric), (x, gutter), index == host, document, live)
                     })
                     .inner;
                 let Some(shown) = shown else { continue };
                 hover = hover.or(shown.pointer.map(|[x, _]| x));
-                let pointed = pointed_at(&shown, &self.marks).map(|mark| &mark.marked);
+                let pointed = pointed_at(&shown, marks_in(&self.marks, index == host)).map(|mark| &mark.marked);
                 if let Some(marked) = pointed.filter(|_| shown.response.clicked()) {
                     requests.actions.push(Action::Landscape(LandscapeAction::Seek(marked.step)));
                 }
@@ -368,13 +386,24 @@ impl DiagnosticsPanel {
         }
     }
 
-    /// Shows a title, a switch for the axis, and the plot.
+    /// Returns the width beside the curves of a plot for their names; 0 where they would take too much of it.
+    fn names_width(&self, ui: &Ui, live: &Live, width: f32) -> f32 {
+        let font = TextStyle::Small.resolve(ui.style());
+        let is_side_by_side = self.history.is_side_by_side();
+        let shown = self.history.ensembles.iter().filter(|it| !live.hidden.contains(&it.optimizer));
+        let names = shown.map(|it| text_width(ui, &font, short_name(&it.shown_name(is_side_by_side))));
+        let names = names.fold(0.0, f32::max) + NAME_GAP;
+        if names <= MOST_NAMES * width { names } else { 0.0 }
+    }
+
+    /// Shows a title, a switch for the axis, and the plot. The intervals in which an optimizer is ahead and the steps
+    /// that a lesson names are in one plot, the `host`.
     fn cell(
         &mut self,
         ui: &mut Ui,
-        index: usize,
-        metric: DiagnosticMetric,
-        x: [f64; 2],
+        (index, metric): (usize, DiagnosticMetric),
+        (x, gutter): ([f64; 2], f32),
+        is_host: bool,
         document: &mut Document,
         live: &Live,
     ) -> Option<ShownPlot> {
@@ -409,8 +438,7 @@ impl DiagnosticsPanel {
         let is_side_by_side = self.history.is_side_by_side();
         let style = |ensemble: &EnsembleHistory| {
             let is_shown = !live.hidden.contains(&ensemble.optimizer);
-            let name = if is_side_by_side { ensemble.lettered_name() } else { ensemble.name.clone() };
-            is_shown.then(|| (name, ensemble.color(theme)))
+            is_shown.then(|| (ensemble.shown_name(is_side_by_side), ensemble.color(theme)))
         };
         let branches = self.history.branches.iter().zip(branches);
         let branches = branches
@@ -418,26 +446,37 @@ impl DiagnosticsPanel {
         let looks_back = live.snapshot.as_ref().filter(|it| !self.frozen && it.step < it.last_step);
         let cursor = looks_back.map(|snapshot| self.x_scale().position(snapshot.step as f64));
         let cursor = cursor.filter(|position| position.is_finite());
+        let x_scale = self.x_scale();
+        let lead = |lead: &Lead| {
+            let (name, color) = style(self.history.ensembles.get(lead.ensemble)?)?;
+            let positions = lead.steps.map(|step| x_scale.position(step).max(x[0]));
+            Some(ChartLead { name, color, steps: lead.steps, positions })
+        };
+        let start = self.history.ensembles.iter().find_map(|it| Some(metric.value(it.buckets.first()?).mean));
         let chart = Chart {
             metric,
             info: &info,
             series: series(&self.history.ensembles, session, style),
             branches: branches.collect(),
-            scales: [self.x_scale(), *y_scale],
+            scales: [x_scale, *y_scale],
             x,
+            to_come: range_to_come(metric, *y_scale, start.unwrap_or_default(), &document.spec(0).landscape),
+            gutter,
             y: self.zoom.y.get(&metric).copied(),
             whole_range: self.whole_range,
             hover: self.hover,
             cursor,
-            marks: &self.marks,
+            marks: marks_in(&self.marks, is_host).collect(),
+            leads: self.curves.leads.iter().filter(|_| is_host).filter_map(lead).collect(),
         };
         Some(chart.show(ui))
     }
 
-    /// Returns the first and the last step, as positions on the axis.
+    /// Returns the first and the last step of the run, also of the part that is still to come, as positions on the axis.
     fn whole_run(&self) -> [f64; 2] {
-        let last = self.history.last_step as f64;
-        if self.log_steps { [0.0, last.max(10.0).log10()] } else { [0.0, last.max(10.0)] }
+        let DiagnosticsHistory { last_step, pause, .. } = self.history;
+        let last = last_step.max(pause.unwrap_or(FIRST_STEPS)).max(10) as f64;
+        if self.log_steps { [0.0, last.log10()] } else { [0.0, last] }
     }
 
     /// Requests as much detail from the player as plots of this width can show, once the axis rests.
@@ -463,6 +502,28 @@ impl DiagnosticsPanel {
         }
         self.detail.request(ui, snapshot.run, wanted, requests);
     }
+}
+
+/// Returns the marks in a plot: those of changed settings, and in the `host` the steps that a lesson names.
+fn marks_in(marks: &[ChartMark], is_host: bool) -> impl Iterator<Item = &ChartMark> {
+    marks.iter().filter(move |mark| is_host || mark.label.is_none())
+}
+
+/// Returns the positions between which a metric may move from its value at the start, before any step is taken: a loss
+/// down to the lowest ones in the landscape's first view, others from 0 to 1, and a decade on a logarithmic axis.
+fn range_to_come(metric: DiagnosticMetric, scale: AxisScale, start: f64, landscape: &LandscapeSpec) -> [f64; 2] {
+    let first_view = Viewport { camera: Camera::home(landscape), size_px: [1.0; 2] };
+    let range = match (scale, metric) {
+        (AxisScale::Log, _) => [0.1 * start, 10.0 * start],
+        (_, DiagnosticMetric::Loss) => {
+            let SymLog { linear, min, .. } = AutoScale::default().update(&[(&landscape.landscape(), first_view)]);
+            [if min < 0.0 { -DESCENT * linear } else { 0.0 }, start]
+        }
+        _ => [start.min(0.0), start.max(1.0)],
+    };
+    let [low, high] = range.map(|value| scale.position(value));
+    let room = 0.05 * (high - low);
+    if room > 0.0 { [low - room, high + room] } else { [-2.0, 0.0] }
 }
 
 /// Returns the shown curves of ensembles. `style` returns the name and the colour of one unless it is hidden.

@@ -1,34 +1,27 @@
-//! The tools and the legend of the plots.
+//! The tools of the plots.
 
 use std::collections::BTreeSet;
 
 use egui::containers::menu::{MenuButton, MenuConfig};
-use egui::{
-    DragValue, PopupCloseBehavior, Rect, Response, RichText, Sense, Stroke, TextStyle, TextWrapMode, Ui, WidgetInfo,
-    WidgetText, pos2, vec2,
-};
+use egui::{DragValue, PopupCloseBehavior, TextStyle, Ui};
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::quantity::Temperature;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::LETTERS;
 use valleyscope_experiments::view::ticks::grouped;
-use valleyscope_experiments::view::{Band, Dash, DiagnosticMetric};
+use valleyscope_experiments::view::{Band, DiagnosticMetric};
 
-use super::data::{DiagnosticsHistory, EnsembleHistory, Table, TableContents};
+use super::data::{EnsembleHistory, Table, TableContents};
 use super::{DiagnosticsPanel, GAP, SMALLEST, columns_for};
-use crate::app::landscape::branches::branch_color;
-use crate::app::landscape::canvas::ChosenColor;
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
 use crate::app::shell::actions::{Action, Requests};
-use crate::app::widgets::icons::{COLOR_HINT, color_menu, draw_marker};
-use crate::draw::polylines;
 use crate::player::OptimizerHistory;
 
 /// The height of a panel, in points, below which its tools are in a menu.
 const LOW: f32 = 340.0;
-/// The height of the tools and the legend in a narrow panel, in points.
-const TOOLS: f32 = 140.0;
+/// The height of the tools in a narrow panel, in points.
+const TOOLS: f32 = 110.0;
 /// The number of plots that have room below the tools; with less room the tools are in a menu, and further plots are
 /// scrolled.
 const USUAL_PLOTS: usize = 4;
@@ -192,100 +185,4 @@ pub(super) fn temperature_control(ui: &mut Ui, spec: &mut SimulationSpec) {
             *temperature = Temperature::clamped(value);
         }
     }
-}
-
-/// The width of a line sample with its marker, in points.
-const LEGEND_SAMPLE: f32 = 20.0;
-const LEGEND_GAP: f32 = 5.0;
-
-/// Shows an entry for each shown ensemble, whose colour a right click chooses; a line breaks only between entries.
-pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &mut Document, live: &mut Live) {
-    let mut chosen = None;
-    let row_height = std::mem::take(&mut ui.spacing_mut().interact_size.y);
-    ui.horizontal_wrapped(|ui| {
-        ui.spacing_mut().item_spacing = vec2(12.0, 2.0);
-        let shown = || history.ensembles.iter().filter(|ensemble| !live.hidden.contains(&ensemble.optimizer));
-        for (index, ensemble) in shown().enumerate() {
-            let is_same =
-                |other: &EnsembleHistory| (other.optimizer, &other.name) == (ensemble.optimizer, &ensemble.name);
-            if !shown().take(index).any(is_same) {
-                chosen = entry(ui, ensemble).or(chosen.take());
-            }
-            if let Some(text) = divergence(ensemble) {
-                let of =
-                    if history.is_side_by_side() { format!("{} ", ensemble.lettered_name()) } else { String::new() };
-                let color = ui.visuals().error_fg_color;
-                ui.label(RichText::new(of + &text).small().color(color));
-            }
-        }
-        if history.is_side_by_side() {
-            for (title, dash) in document.titles().iter().zip(Dash::SIDE_BY_SIDE) {
-                key(ui, title, |ui, line| {
-                    let ends = [line.left_center(), line.right_center()];
-                    ui.painter().add(polylines(&[ends.to_vec()], Stroke::new(1.6, ui.visuals().text_color()), dash));
-                });
-            }
-        }
-        for branch in &history.branches {
-            branch_entry(ui, &branch.label);
-        }
-    });
-    ui.spacing_mut().interact_size.y = row_height;
-    if let Some(chosen) = chosen {
-        chosen.apply(document, live);
-    }
-}
-
-fn branch_entry(ui: &mut Ui, label: &str) {
-    let most = (ui.max_rect().width() - LEGEND_SAMPLE - LEGEND_GAP).max(20.0);
-    let text = WidgetText::from(RichText::new(label).small().weak());
-    let galley = text.into_galley(ui, Some(TextWrapMode::Truncate), most, TextStyle::Small);
-    let size = vec2(LEGEND_SAMPLE + LEGEND_GAP + galley.size().x, galley.size().y.max(12.0));
-    let (area, response) = ui.allocate_exact_size(size, Sense::hover());
-    response.widget_info(|| WidgetInfo::labeled(egui::Role::Label, true, label));
-    let line = area.left()..=area.left() + LEGEND_SAMPLE;
-    ui.painter().hline(line, area.center().y, Stroke::new(1.2, branch_color(ui)));
-    let at = pos2(area.left() + LEGEND_SAMPLE + LEGEND_GAP, area.center().y - 0.5 * galley.size().y);
-    ui.painter().galley(at, galley, ui.visuals().weak_text_color());
-    response.on_hover_text(format!("{label}: the pale curves, in the colours of the optimizers."));
-}
-
-fn entry(ui: &mut Ui, ensemble: &EnsembleHistory) -> Option<ChosenColor> {
-    let response = key(ui, &ensemble.name, |ui, line| {
-        let color = ensemble.color(ui.ctx().theme());
-        ui.painter().hline(line.x_range(), line.center().y, Stroke::new(2.0, color));
-        ui.painter().add(draw_marker(ensemble.marker, line.center(), 4.0, color, ui.visuals().text_color()));
-    });
-    let (id, name) = (ensemble.optimizer, ensemble.name.clone());
-    let response = response.on_hover_text(COLOR_HINT);
-    let color = color_menu(&response, &name, ensemble.rgb, ensemble.is_color_chosen)?;
-    Some(ChosenColor { id, name, color })
-}
-
-/// Shows a name after the sample of a line, which `draw` draws into an area.
-fn key(ui: &mut Ui, name: &str, draw: impl FnOnce(&Ui, Rect)) -> Response {
-    let most = (ui.max_rect().width() - LEGEND_SAMPLE - LEGEND_GAP).max(20.0);
-    let text = WidgetText::from(RichText::new(name).small());
-    let galley = text.into_galley(ui, Some(TextWrapMode::Truncate), most, TextStyle::Small);
-    let size = vec2(LEGEND_SAMPLE + LEGEND_GAP + galley.size().x, galley.size().y.max(12.0));
-    let (area, response) = ui.allocate_exact_size(size, Sense::CLICK);
-    response.widget_info(|| WidgetInfo::labeled(egui::Role::Label, true, name));
-    let middle = area.center().y;
-    let line = Rect::from_min_max(pos2(area.left(), middle), pos2(area.left() + LEGEND_SAMPLE, middle));
-    draw(ui, line);
-    let at = pos2(line.right() + LEGEND_GAP, middle - 0.5 * galley.size().y);
-    ui.painter().galley(at, galley, ui.visuals().text_color());
-    response
-}
-
-/// Describes how many particles diverged, and since when.
-fn divergence(ensemble: &EnsembleHistory) -> Option<String> {
-    let first = ensemble.buckets.iter().find(|bucket| bucket.diverged > 0)?;
-    let most = ensemble.buckets.iter().map(|bucket| bucket.diverged).max()?;
-    let from = match first.steps {
-        1 => format!("from step {}", grouped(first.first_step)),
-        // The bucket is the finest known resolution.
-        steps => format!("from step {}–{}", grouped(first.first_step), grouped(first.first_step + steps - 1)),
-    };
-    Some(format!("✗ {most} of {} diverged, {from}", ensemble.particles))
 }

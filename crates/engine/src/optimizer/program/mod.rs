@@ -163,8 +163,8 @@ pub struct CompiledRule {
 }
 
 impl Interned<CompiledRule> {
-    const MARKER: Marker = Marker::filled(MarkerShape::Star);
-    const COLOR: [u8; 3] = [186, 153, 139];
+    /// The colour of a typed rule that is shown alone. Among others, a typed rule has a colour that differs from all.
+    pub const COLOR: [u8; 3] = [186, 153, 139];
 
     pub fn info(&'static self) -> &'static RuleInfo {
         &self.compiled.info
@@ -220,7 +220,8 @@ fn info(name: &'static str, program: &Program, parts: &'static [StepPart]) -> Ru
     };
     let states: Vec<&'static StepPart> = program.states().iter().map(state).collect();
     let needs: &'static [Need] = if program.needs_whole_parameter() { &[Need::WholeParameter] } else { &[] };
-    RuleInfo { name, hyperparameters: table(program), states: states.leak(), needs, ..Typed::INFO }
+    let marker = Marker::of_name(name);
+    RuleInfo { name, marker, hyperparameters: table(program), states: states.leak(), needs, ..Typed::INFO }
 }
 
 fn table(program: &Program) -> &'static [SettingInfo] {
@@ -262,7 +263,7 @@ impl Rule for Typed {
     const INFO: RuleInfo = RuleInfo {
         name: "Typed",
         color: TypedRule::COLOR,
-        marker: TypedRule::MARKER,
+        marker: Marker::filled(MarkerShape::Star),
         source: "a rule of your own",
         hyperparameters: &[],
         states: &[],

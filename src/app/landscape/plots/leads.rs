@@ -1,0 +1,144 @@
+//! The intervals of steps in which one optimizer is ahead of all others, computed from the run.
+
+use valleyscope_engine::simulation::{Bucket, Spread};
+
+use super::chart::nearest_bucket;
+use crate::draw::middle;
+
+/// The number of standard errors by which a mean loss is clearly below another one.
+const CLEAR: f64 = 3.0;
+/// The smallest clear difference of losses, as a fraction of the lowest one.
+const CLEAR_SHARE: f64 = 0.01;
+/// The size below which a mean loss may be a remainder of random starts.
+const TINY: f64 = 1e-4;
+/// The shortest interval, and the shortest gap between two of the same optimizer, as a fraction of the steps.
+const SHORTEST: f64 = 0.02;
+
+/// An interval of steps in which the mean loss of one ensemble is below those of all others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Lead {
+    /// The index of the ensemble.
+    pub ensemble: usize,
+    /// The first and the last step.
+    pub steps: [f64; 2],
+}
+
+/// The mean of a loss, with its standard error.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct MeanLoss {
+    pub mean: f64,
+    error: f64,
+}
+
+impl MeanLoss {
+    /// Returns the mean over so many particles; `None` if one of them has diverged.
+    pub(crate) fn of(loss: Spread, particles: usize, diverged: u32) -> Option<MeanLoss> {
+        let is_known = diverged == 0 && loss.mean.is_finite();
+        is_known.then(|| MeanLoss { mean: loss.mean, error: loss.std / (particles.max(1) as f64).sqrt() })
+    }
+
+    /// Returns whether the mean is tiny and differs from 0 by no more than chance makes likely, as at the start.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.mean.abs() < TINY.min(CLEAR * self.error)
+    }
+
+    /// Returns whether the mean is below another one by more than chance makes likely.
+    pub(crate) fn is_clearly_below(&self, other: &MeanLoss) -> bool {
+        other.mean - self.mean > CLEAR * self.error.hypot(other.error)
+    }
+}
+
+/// Finds the intervals in which one of several ensembles is ahead. Each has its index, its number of particles and its
+/// history. An interval begins where a mean loss is clearly the lowest and lasts while it is the lowest, so that
+/// ensembles that are equally far do not take turns.
+pub(super) fn leads(ensembles: &[(usize, usize, &[Bucket])]) -> Vec<Lead> {
+    let Some((.., first)) = ensembles.first().filter(|_| ensembles.len() > 1) else { return Vec::new() };
+    let loss = |&(_, particles, buckets): &(usize, usize, &[Bucket]), step: f64| {
+        let bucket = nearest_bucket(buckets, step)?;
+        let loss = Spread { mean: bucket.loss.mean, std: bucket.loss.std, ..Spread::UNDEFINED };
+        MeanLoss::of(loss, particles, bucket.diverged)
+    };
+    let shortest = SHORTEST * first.last().map_or(0.0, |bucket| (bucket.first_step + bucket.steps) as f64);
+    let mut leads: Vec<Lead> = Vec::new();
+    let mut leader = None;
+    for bucket in *first {
+        let step = middle(bucket);
+        let losses = ensembles.iter().filter_map(|of| Some((of.0, loss(of, step)?)));
+        let mut losses: Vec<(usize, MeanLoss)> = losses.collect();
+        losses.sort_by(|(_, a), (_, b)| a.mean.total_cmp(&b.mean));
+        let lowest = losses.first().map(|(ensemble, _)| *ensemble);
+        let is_clear = losses.first().zip(losses.get(1)).is_none_or(|((_, best), (_, second))| {
+            best.is_clearly_below(second) && second.mean - best.mean > CLEAR_SHARE * best.mean.abs()
+        });
+        leader = lowest.filter(|_| is_clear || lowest == leader);
+        let Some(ensemble) = leader else { continue };
+        let steps = [bucket.first_step as f64, (bucket.first_step + bucket.steps.max(1) - 1) as f64];
+        let goes_on = |lead: &&mut Lead| lead.ensemble == ensemble && steps[0] - lead.steps[1] <= shortest.max(1.0);
+        match leads.last_mut().filter(goes_on) {
+            Some(lead) => lead.steps[1] = steps[1],
+            None => leads.push(Lead { ensemble, steps }),
+        }
+    }
+    leads.retain(|lead| lead.steps[1] - lead.steps[0] > shortest);
+    leads
+}
+
+#[cfg(test)]
+mod tests {
+    use valleyscope_engine::shares::Shares;
+    use valleyscope_engine::simulation::BucketSpread;
+
+    use super::*;
+
+    /// Makes a history of a step a bucket, whose losses have this deviation over particles.
+    fn history(loss: impl Fn(u64) -> f64, std: f64) -> Vec<Bucket> {
+        let spread =
+            |mean: f64| BucketSpread { steps: 1, mean_low: mean, mean, mean_high: mean, std, min: mean, max: mean };
+        let bucket = |step: u64| Bucket {
+            first_step: step,
+            steps: 1,
+            loss: spread(loss(step)),
+            u: spread(0.0),
+            abs_v: spread(0.0),
+            effective_step: spread(0.0),
+            entropy: 0.0,
+            free_energy: 0.0,
+            shares: Shares::from_array([0.0; 3]),
+            diverged: u32::from(!loss(step).is_finite()),
+        };
+        (0..=1000).map(bucket).collect()
+    }
+
+    fn found(histories: &[Vec<Bucket>]) -> Vec<(usize, [f64; 2])> {
+        let ensembles: Vec<(usize, usize, &[Bucket])> =
+            histories.iter().enumerate().map(|(index, buckets)| (index, 100, buckets.as_slice())).collect();
+        leads(&ensembles).into_iter().map(|lead| (lead.ensemble, lead.steps)).collect()
+    }
+
+    #[test]
+    fn the_lead_changes_where_the_curves_cross() {
+        let steady = history(|step| -(step as f64), 1.0);
+        let late = history(|step| -2.0 * (step as f64 - 250.0).max(0.0), 1.0);
+        let [(0, [from, end]), (1, [begin, to])] = found(&[steady, late])[..] else { panic!("two intervals") };
+        assert!(from < 20.0 && (490.0..=500.0).contains(&end), "{from} to {end}");
+        assert!((500.0..520.0).contains(&begin) && to == 1000.0, "{begin} to {to}");
+    }
+
+    #[test]
+    fn equal_curves_have_no_leader_and_noise_makes_no_turns() {
+        let with = |shift: f64| history(move |step| -(step as f64) + 0.2 * (7.0 * step as f64 + shift).sin(), 1.0);
+        assert_eq!(found(&[with(0.0), with(1.0)]), []);
+        let ahead = history(|step| -1.1 * step as f64, 1.0);
+        let ahead = found(&[with(0.0), ahead, with(2.0)]);
+        assert!(matches!(ahead[..], [(1, [_, 1000.0])]), "{ahead:?}");
+    }
+
+    #[test]
+    fn a_diverged_optimizer_is_not_ahead_and_a_single_one_neither() {
+        let diverged = history(|step| if step < 300 { -3.0 * step as f64 } else { f64::NAN }, 1.0);
+        let steady = history(|step| -(step as f64), 1.0);
+        let found_of = found(&[steady.clone(), diverged]);
+        assert!(matches!(found_of[..], [(1, [_, 299.0]), (0, [300.0, 1000.0])]), "{found_of:?}");
+        assert_eq!(found(&[steady]), []);
+    }
+}
