@@ -157,7 +157,11 @@ impl LandscapeTab {
             ui.add_space(2.0);
             ui.horizontal_top(|ui| {
                 let (document, live) = (&mut self.editor.draft.document, &mut self.live);
-                transport::state(ui, live, requests);
+                ui.vertical(|ui| {
+                    // At the height of the timeline's slider, which has its marks above.
+                    ui.add_space(6.0);
+                    ui.horizontal(|ui| transport::state(ui, live, requests));
+                });
                 ui.vertical(|ui| self.timeline.ui(ui, document, live, requests));
             });
             self.presented_sliders(ui);

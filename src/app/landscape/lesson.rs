@@ -317,7 +317,7 @@ const FIGURE_SHARE: f32 = 0.55;
 fn update_rule(ui: &mut Ui, step: &LessonStep, spec: &SimulationSpec, live: &Live, room: Option<f32>) {
     let Some(name) = step.formula.and_then(|id| spec.name_of(id)) else { return };
     let laid_out = |size| ui.painter().layout_job(rule_text(ui, (step, &name), spec, live, size, room.is_none()));
-    let id = ui.scope_id().with(("rule", &step.text, ui.available_width() as u32));
+    let id = ui.scope_id().with(("rule", &step.text, room.map(|room| room as u32)));
     let [smallest, highest]: [f32; 2] = ui.data(|data| data.get_temp(id)).unwrap_or([RULE_SIZES[0], 0.0]);
     let (size, rule) = match room {
         Some(room) => {
@@ -347,7 +347,7 @@ fn rule_text(
     let trace = live.session(live.chosen).and_then(|session| session.step_trace.as_deref());
     let trace = trace.filter(|trace| Some(trace.id.optimizer) == step.formula);
     let visuals = ui.visuals();
-    let (strong, weak) = (visuals.strong_text_color(), visuals.weak_text_color());
+    let (strong, weak, small) = (visuals.strong_text_color(), visuals.weak_text_color(), 0.8 * size);
     let mut job = LayoutJob::default();
     job.wrap.max_width = ui.available_width();
     let mut append = |text: &str, gap, size, color, background| {
@@ -357,7 +357,7 @@ fn rule_text(
     append(&format!("A step of {name}"), 0.0, size, strong, plain);
     if let Some(trace) = trace {
         let of = format!("particle {}, step {}", trace.id.particle + 1, grouped(trace.step()));
-        append(&of, size, 0.8 * size, weak, plain);
+        append(&of, size, small, weak, plain);
     }
     let lines = step.rule_lines(spec);
     let term = step.term.as_deref().filter(|term| !term.is_empty());
@@ -374,18 +374,18 @@ fn rule_text(
             None => append(line, 0.0, size, strong, plain),
         }
         if has_meanings {
-            append(meaning, size, 0.85 * size, weak, plain);
+            append(&format!("\n{meaning}"), 0.0, small, weak, plain);
         }
         if index == focus {
             let symbol = |line: &str| line.split(' ').next().map(str::to_owned);
             let of_line = |formula: &Formula| symbol(&formula.rule) == symbol(line);
             let filled = trace.and_then(|trace| formulas(trace).into_iter().find(of_line));
             for (axis, name) in ["x", "y"].into_iter().enumerate() {
-                append(&format!("\n{name}"), 0.0, size, weak, plain);
+                append(&format!("\n{name}"), 0.0, small, weak, plain);
                 let numbers = filled.as_ref().map_or("—", |formula| formula.filled[axis].as_str());
-                append(numbers, 0.5 * size, size, visuals.text_color(), plain);
-                let result = filled.as_ref().map_or_else(String::new, |formula| result_text(formula.result[axis]));
-                append(&result, 0.4 * size, size, result_color(ui), plain);
+                append(numbers, small, small, visuals.text_color(), plain);
+                let result = |formula: &Formula| format!("= {}", result_text(formula.result[axis]));
+                append(&filled.as_ref().map_or_else(String::new, result), 0.5 * small, small, result_color(ui), plain);
             }
         }
     }

@@ -57,7 +57,8 @@ impl LandscapeTab {
                 entries(ui, None, lesson, is_listed, requests);
             });
             ui.separator();
-            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
+            ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
                 if let Some(next) = next {
                     let fill = ui.visuals().selection.bg_fill;
                     let button =

@@ -46,8 +46,8 @@ impl SliderStyle<'_> {
     }
 }
 
-/// The least width of a slider beside its name, in points.
-const LEAST_TRACK: f32 = 120.0;
+/// The width below which a control with its owner's name has this name above its slider, in points.
+const NAMED_WIDTH: f32 = 500.0;
 
 const FIELD_WIDTH: f32 = 72.0;
 /// The side of the button that pins a slider, in points.
@@ -66,12 +66,7 @@ impl Control<'_> {
         let animated = style.setting().cloned().filter(|setting| !setting.restarts());
         let motion = animated.as_ref().and_then(|setting| Motion::of(ui.ctx(), setting));
         let help = SliderHelp { text: self.help(animated.is_some(), motion.as_ref()), beside: ui.max_rect().x_range() };
-        let font = TextStyle::Body.resolve(ui.style());
-        // The name of an owner makes a name longer.
-        let least = match style {
-            SliderStyle::Named(_) => text_width(ui, &font, label) + LEAST_TRACK + FIELD_WIDTH + 40.0,
-            _ => form::ONE_LINE_WIDTH,
-        };
+        let least = if matches!(style, SliderStyle::Named(_)) { NAMED_WIDTH } else { form::ONE_LINE_WIDTH };
         let shown = ui.scope(|ui| {
             if ui.available_width() < least {
                 self.label_cell(ui, Label::new(label).wrap(), ui.available_width(), &help, value);
@@ -79,7 +74,10 @@ impl Control<'_> {
             } else {
                 ui.horizontal(|ui| {
                     let (label, width) = match style {
-                        SliderStyle::Named(_) => (Label::new(label), text_width(ui, &font, label)),
+                        SliderStyle::Named(_) => {
+                            let font = TextStyle::Body.resolve(ui.style());
+                            (Label::new(label), text_width(ui, &font, label))
+                        }
                         _ => (Label::new(label).wrap(), form::NAME_WIDTH),
                     };
                     self.label_cell(ui, label, width, &help, value);
