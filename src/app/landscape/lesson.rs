@@ -308,6 +308,8 @@ fn decoded(png: &[u8]) -> Result<ColorImage, String> {
 
 /// The sizes of an update rule in a presentation, in points, of which the first is taken that leaves room for plots.
 const RULE_SIZES: [f32; 9] = [16.0, 15.0, 14.0, 13.0, 12.0, 11.0, 10.0, 9.0, 8.0];
+/// The largest of these sizes in which lines may be broken.
+const LARGEST_BROKEN: f32 = 12.0;
 /// The shares of the height that an update rule and a figure take above plots in a presentation.
 const RULE_SHARE: f32 = 0.55;
 const FIGURE_SHARE: f32 = 0.55;
@@ -322,7 +324,12 @@ fn update_rule(ui: &mut Ui, step: &LessonStep, spec: &SimulationSpec, live: &Liv
     let (size, rule) = match room {
         Some(room) => {
             let sizes = RULE_SIZES.into_iter().filter(|size| *size <= smallest);
-            largest(sizes, |size| (size, laid_out(size)), |(_, rule)| rule.size().y <= room)
+            let is_unbroken = |rule: &Galley| rule.rows.len() == rule.text().lines().count();
+            largest(
+                sizes,
+                |size| (size, laid_out(size)),
+                |(size, rule)| rule.size().y <= room && (is_unbroken(rule) || *size <= LARGEST_BROKEN),
+            )
         }
         None => (smallest, laid_out(TextStyle::Body.resolve(ui.style()).size)),
     };
@@ -383,7 +390,7 @@ fn rule_text(
             for (axis, name) in ["x", "y"].into_iter().enumerate() {
                 append(&format!("\n{name}"), 0.0, small, weak, plain);
                 let numbers = filled.as_ref().map_or("—", |formula| formula.filled[axis].as_str());
-                append(numbers, small, small, visuals.text_color(), plain);
+                append(numbers, 0.6 * small, small, visuals.text_color(), plain);
                 let result = |formula: &Formula| format!("= {}", result_text(formula.result[axis]));
                 append(&filled.as_ref().map_or_else(String::new, result), 0.5 * small, small, result_color(ui), plain);
             }

@@ -483,7 +483,8 @@ fn every_step_of_every_lesson_has_two_lines_a_whole_rule_and_room_for_the_pictur
                 let pictures = timeline.top() - 9.0 - (text.center().y + 28.0);
                 assert!(pictures >= screen.height() * 2.0 / 3.0, "{of}: {pictures} of {}", screen.height());
                 let plots: Vec<Rect> = app.harness.query_all_by_role(Role::Figure).map(|plot| plot.rect()).collect();
-                assert!(!plots.is_empty(), "{of}");
+                let fits = |plot: &Rect| plot.bottom() <= timeline.top() && screen.contains_rect(*plot);
+                assert!(!plots.is_empty() && plots.iter().all(fits), "{of}: {plots:?}");
                 if step.formula.is_some() {
                     app.until("numbers of a particle", |app| index == 0 || app.shows("particle 1, step"));
                     let rule = app.harness.get_by_label_contains("A step of ");
@@ -492,7 +493,8 @@ fn every_step_of_every_lesson_has_two_lines_a_whole_rule_and_room_for_the_pictur
                     for (line, _) in step.rule_lines(&preset.spec_at(index).expect("it fits")) {
                         assert!(name.contains(&line), "{of}: {line}");
                     }
-                    let rule = rule.rect();
+                    let (rule, lines) = (rule.rect(), name.lines().count() as f32);
+                    assert!(rule.height() <= lines * 16.0 * 1.35, "{of}: lines of the rule are broken");
                     let column =
                         Rect::from_x_y_ranges(0.62 * screen.width()..=screen.right(), text.bottom()..=timeline.top());
                     assert!(column.contains_rect(rule), "{of}: {rule} is not within {column}");
@@ -567,7 +569,8 @@ fn values_under_the_pointer_are_shown_on_request() {
     app.key(Key::P);
     assert!(!is_shown(&app));
     app.key(Key::Escape);
-    app.harness.event(Event::PointerMoved(canvas.center() + egui::vec2(25.0, 30.0)));
+    let canvas = app.harness.get_by_role_and_label(Role::Canvas, "Landscape").rect();
+    app.harness.event(Event::PointerMoved(canvas.center() + egui::vec2(20.0, 30.0)));
     app.settle();
     assert!(is_shown(&app), "outside of a presentation they are always shown");
 }
