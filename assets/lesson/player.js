@@ -47,6 +47,8 @@ function write() {
   by("next").disabled = state.index + 1 === data.steps.length;
   by("section").textContent = sectionOf(state.index) ?? "";
   by("text").textContent = step.text;
+  by("notes").hidden = !step.notes;
+  by("notes").querySelector("p").textContent = step.notes;
   by("scrubber").max = step.to;
   // On a narrow screen two landscapes are below each other, and more in two rows of two.
   by("landscape").parentElement.style.setProperty("--rows", panesOf(step).length === 2 ? 2 : 1);

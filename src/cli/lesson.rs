@@ -1,56 +1,75 @@
-//! `valleyscope lesson`: a lesson as one HTML page to hand out.
+//! `valleyscope lesson`: a lesson as one HTML page to hand out, and its speaker notes.
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
+use clap::ArgGroup;
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use super::output::{Interrupt, ProgressLine, ProgressUnit};
 use super::{Failure, say};
-use crate::export::lesson_page::LessonPage;
+use crate::export::lesson_page::{LessonPage, notes_page};
 
 #[derive(clap::Args)]
+#[command(group(ArgGroup::new("page").required(true).multiple(true)))]
 pub(super) struct LessonArgs {
     /// A preset with a lesson: name of a built-in preset or of one of your own, or a file
     #[arg(value_name = "NAME|FILE")]
     preset: OsString,
     /// Write the page to this file, which must not exist yet
-    #[arg(long, value_name = "FILE.html")]
-    html: PathBuf,
-    /// Replace the file if it exists
+    #[arg(long, value_name = "FILE.html", group = "page")]
+    html: Option<PathBuf>,
+    /// Write the speaker notes to this file, to print or for a second screen
+    #[arg(long, value_name = "FILE.html", group = "page")]
+    notes: Option<PathBuf>,
+    /// Replace a file if it exists
     #[arg(long)]
     replace: bool,
 }
 
 pub(super) fn run(args: &LessonArgs) -> Result<(), Failure> {
-    let path = &args.html;
+    let preset = super::landscape_preset(&args.preset, &[])?;
+    let mut page = LessonPage::new(&preset).map_err(|error| {
+        Failure::BadInput(anyhow::Error::from(error).context(format!("`{}`", args.preset.display())))
+    })?;
+    if let Some(path) = &args.notes {
+        write("notes", path, args.replace, || Ok(notes_page(&preset)))?;
+    }
+    let Some(path) = &args.html else { return Ok(()) };
+    write("html", path, args.replace, || {
+        compute(&mut page)?;
+        Ok(page.to_html().map_err(anyhow::Error::from)?)
+    })
+}
+
+/// Writes a page to the file that an option names.
+fn write(
+    option: &str,
+    path: &Path,
+    replace: bool,
+    html: impl FnOnce() -> Result<String, Failure>,
+) -> Result<(), Failure> {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     if !matches!(extension.as_deref(), Some("html" | "htm")) {
-        return Err(Failure::BadInput(anyhow!("--html must be a file that ends in .html, found {}", path.display())));
+        let error = anyhow!("--{option} must be a file that ends in .html, found {}", path.display());
+        return Err(Failure::BadInput(error));
     }
-    let mut page = page(args)?;
-    if !args.replace && path.symlink_metadata().is_ok() {
+    if !replace && path.symlink_metadata().is_ok() {
         return Err(Failure::BadInput(exists(path)));
     }
     let mut file = AtomicFile::for_target(path).with_context(|| cannot_write(path))?;
-    compute(&mut page)?;
-    let html = page.to_html().map_err(anyhow::Error::from)?;
+    let html = html()?;
     file.write_all(html.as_bytes()).with_context(|| cannot_write(path))?;
-    let overwrite = if args.replace { Overwrite::Yes } else { Overwrite::No };
+    let overwrite = if replace { Overwrite::Yes } else { Overwrite::No };
     file.commit(overwrite).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => Failure::BadInput(exists(path)),
         _ => Failure::Failed(anyhow::Error::from(error).context(cannot_write(path))),
     })?;
-    say(format_args!("the lesson's page, {:.1} MB, is in {}", html.len() as f64 / 1e6, path.display()));
+    let what = if option == "notes" { "the page of its notes" } else { "the lesson's page" };
+    say(format_args!("{what}, {} kB, is in {}", html.len().div_ceil(1000), path.display()));
     Ok(())
-}
-
-fn page(args: &LessonArgs) -> Result<LessonPage, Failure> {
-    let preset = super::landscape_preset(&args.preset, &[])?;
-    let name = args.preset.display();
-    LessonPage::new(&preset).map_err(|error| Failure::BadInput(anyhow::Error::from(error).context(format!("`{name}`"))))
 }
 
 fn compute(page: &mut LessonPage) -> Result<(), Failure> {

@@ -95,7 +95,7 @@ enum Command {
     /// The changes of a recorded session are repeated at their steps; a lesson's steps are ignored. Frames are drawn by
     /// the graphics driver, which may be a software driver such as Mesa's; MP4 and WebM need the program ffmpeg.
     Animate(animate::AnimateArgs),
-    /// Write a lesson as one HTML page to hand out
+    /// Write a lesson as one HTML page to hand out, or its speaker notes
     ///
     /// The page holds the recorded runs of all steps of the lesson, with the landscape, plots, formulas and texts. It
     /// opens in any browser from a disk, without a network. Equal presets give equal bytes.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use egui::{Align, CentralPanel, Context, Layout, Panel, ScrollArea, Ui, vec2};
 use valleyscope_engine::quantity::Range;
 use valleyscope_engine::setting::{SettingInfo, SettingPath};
-use valleyscope_engine::simulation::{Record, SimulationSpec};
+use valleyscope_engine::simulation::{ParticleId, Record, SimulationSpec};
 use valleyscope_experiments::preset::{LandscapePreset, LessonStep, TitledSimulation};
 use valleyscope_experiments::view::{Colormap, Inset, ViewProjection, ViewSettings};
 
@@ -40,8 +40,11 @@ impl LandscapeTab {
         self.prepare_lesson(ui.ctx(), of_text.is_empty());
         if let Some((step, lesson)) = self.editor.lesson() {
             let frame = egui::Frame::side_top_panel(ui.style()).inner_margin(egui::Margin::symmetric(12, 6));
-            Panel::top("lesson").frame(frame).show(ui, |ui| lesson::lesson_bar(ui, step, lesson, &of_text, requests));
+            let is_presented = layout.is_presenting();
+            let bar = |ui: &mut Ui| lesson::lesson_bar(ui, (step, lesson), &of_text, is_presented, requests);
+            Panel::top("lesson").frame(frame).show(ui, bar);
         }
+        self.show_end(ui.ctx(), requests);
         self.animated.window(ui.ctx(), &self.editor.draft.document, &self.live);
         if layout.is_presenting() {
             return self.draw_presentation(ui, layout, requests);
@@ -56,6 +59,7 @@ impl LandscapeTab {
             document.share_changed(shared);
             ui.add_space(2.0);
         });
+        self.show_notes(ui);
         self.show_lesson_editor(ui, layout, requests);
         self.beside_landscape(ui, layout, requests);
         self.draw_landscape(ui, false, requests);
@@ -73,6 +77,12 @@ impl LandscapeTab {
     pub(super) fn staged(&self) -> Option<LessonStep> {
         let (step, lesson) = self.editor.lesson()?;
         Some(&lesson[step]).filter(|step| LessonStage::is_needed(step)).cloned()
+    }
+
+    /// Returns the first particle of the optimizer whose update rule the lesson's step shows, for its numbers.
+    pub(super) fn particle_of_formula(&self) -> Option<ParticleId> {
+        let (step, lesson) = self.editor.lesson()?;
+        lesson[step].formula.map(|optimizer| ParticleId { optimizer, particle: 0 })
     }
 
     /// Draws the landscape into the rest of the window.
@@ -112,7 +122,7 @@ impl LandscapeTab {
                 let height = ui.available_height();
                 let (name, edge, range) = ("lesson stage", Edge::Top, LEAST_STAGE..=(0.7 * height).max(LEAST_STAGE));
                 let top = SidePanel { name, edge, usual: LessonStage::share(step) * height, range, frame: None };
-                top.show(ui, sizes, |ui, _| self.stage.ui(ui, step, document.spec(0), false));
+                top.show(ui, sizes, |ui, _| self.stage.ui(ui, step, document.spec(0), live));
             }
             if live.selected.is_some() {
                 let height = ui.available_height();
@@ -141,19 +151,25 @@ impl LandscapeTab {
 
 /// The share of the width that the plots take.
 const PLOTS: f32 = 0.38;
-/// The largest width of a slider with its name and number, in points.
-const WIDEST_SLIDER: f32 = 440.0;
 
 impl LandscapeTab {
     /// Draws everything below the lesson's text.
     pub(super) fn draw_presentation(&mut self, ui: &mut Ui, layout: &WindowLayout, requests: &mut Requests) {
         Panel::bottom("presentation bar").show(ui, |ui| {
             ui.add_space(2.0);
-            let (document, live) = (&mut self.editor.draft.document, &mut self.live);
-            self.timeline.ui(ui, document, live, requests);
-            self.bar(ui, requests);
+            ui.horizontal_top(|ui| {
+                let (document, live) = (&mut self.editor.draft.document, &mut self.live);
+                ui.vertical(|ui| {
+                    // At the height of the timeline's slider, which has its marks above.
+                    ui.add_space(6.0);
+                    ui.horizontal(|ui| transport::state(ui, live, requests));
+                });
+                ui.vertical(|ui| self.timeline.ui(ui, document, live, requests));
+            });
+            self.presented_sliders(ui);
             ui.add_space(1.0);
         });
+        self.show_notes(ui);
         let has_room = ui.available_width() >= ROOM_FOR_PLOTS;
         let staged = self.staged();
         let landscape = &self.editor.draft.document.spec(0).landscape;
@@ -162,14 +178,8 @@ impl LandscapeTab {
             let width = PLOTS * ui.available_width();
             let (document, live) = (&mut self.editor.draft.document, &mut self.live);
             Panel::right("presented plots").resizable(false).exact_size(width).show(ui, |ui| {
-                match &staged {
-                    Some(step) if has_plots => {
-                        let height = LessonStage::presented_height(ui, step, document.spec(0), ui.available_height());
-                        let panel = Panel::top("presented stage").resizable(false).exact_size(height);
-                        panel.show(ui, |ui| self.stage.ui(ui, step, document.spec(0), true));
-                    }
-                    Some(step) => self.stage.ui(ui, step, document.spec(0), true),
-                    None => {}
+                if let Some(step) = &staged {
+                    self.stage.presentation(ui, step, document.spec(0), live, has_plots);
                 }
                 if has_plots {
                     self.diagnostics.presentation(ui, document, live, requests);
@@ -179,33 +189,23 @@ impl LandscapeTab {
         self.draw_landscape(ui, true, requests);
     }
 
-    /// Shows the state of the run and the sliders: those of the lesson's step and the pinned ones. A single slider is
-    /// in the row of the state.
-    fn bar(&mut self, ui: &mut Ui, requests: &mut Requests) {
+    /// Shows the sliders in a row that is as wide as the window: those of the lesson's step and the pinned ones.
+    fn presented_sliders(&mut self, ui: &mut Ui) {
         let of_lesson = self.lesson_sliders();
         let spec = self.editor.draft.document.spec_mut(self.live.chosen);
         let sliders = self.controls.pins.sliders(of_lesson, spec);
-        if let [slider] = sliders.as_slice() {
-            ui.horizontal(|ui| {
-                transport::state(ui, &self.live, requests);
-                let room = ui.available_width();
-                ui.add_space((room - WIDEST_SLIDER).max(2.0 * ui.spacing().item_spacing.x));
-                slider_of_width(ui, ui.available_width(), slider, spec);
-            });
-            return;
-        }
-        ui.horizontal(|ui| {
-            let count = sliders.len().max(1) as f32;
-            let gap = ui.spacing().item_spacing.x;
-            let width = ((ui.available_width() - 2.0 * gap * (count - 1.0)) / count).min(WIDEST_SLIDER);
-            for (index, slider) in sliders.iter().enumerate() {
-                if index > 0 {
-                    ui.add_space(gap);
-                }
-                slider_of_width(ui, width, slider, spec);
+        ui.horizontal_top(|ui| {
+            ui.spacing_mut().item_spacing.x *= 2.0;
+            let gaps = ui.spacing().item_spacing.x * (sliders.len() - 1) as f32;
+            let width = (ui.available_width() - gaps) / sliders.len() as f32;
+            for slider in &sliders {
+                ui.allocate_ui_with_layout(vec2(width, 0.0), Layout::top_down(Align::Min), |ui| {
+                    ui.set_width(width);
+                    ui.spacing_mut().item_spacing.x *= 0.5;
+                    show_slider(ui, spec, slider);
+                });
             }
         });
-        ui.horizontal(|ui| transport::state(ui, &self.live, requests));
     }
 
     /// Returns the sliders that the lesson's step sets, or else those of the last step before it that sets any.
@@ -222,14 +222,6 @@ impl LandscapeTab {
         };
         (0..=present).rev().find_map(of_step).unwrap_or_default()
     }
-}
-
-fn slider_of_width(ui: &mut Ui, width: f32, slider: &SettingPath, spec: &mut SimulationSpec) {
-    let size = vec2(width, ui.spacing().interact_size.y);
-    ui.allocate_ui_with_layout(size, Layout::top_down(Align::Min), |ui| {
-        ui.set_width(width);
-        show_slider(ui, spec, slider);
-    });
 }
 
 pub(super) fn show(ui: &mut Ui, view: &mut ViewSettings) {
@@ -284,6 +276,8 @@ impl LandscapeTab {
             LandscapeAction::Restart => self.player.send(PlayerCommand::Restart),
             LandscapeAction::GoToStep(step) => self.go_to_lesson_step(ctx, step, requests),
             LandscapeAction::EditLesson => self.edit_lesson(),
+            LandscapeAction::EndLesson => self.is_at_end = true,
+            LandscapeAction::SaveNotes => self.save_notes(requests),
             LandscapeAction::SaveSession => self.recording = Some(self.player.records()),
             LandscapeAction::OpenPictureExport => self.picture_export.open(),
             LandscapeAction::OpenFigureExport => self.figure_export.open(),
@@ -299,6 +293,7 @@ impl LandscapeTab {
         // Hidden and selected items belong to the previous document.
         self.live.hidden.clear();
         self.live.chosen = 0;
+        self.is_at_end = false;
         self.animated.clear();
         self.landscape.reset_view();
         self.diagnostics.reset_view();
@@ -322,6 +317,7 @@ impl LandscapeTab {
     /// Shows a lesson step. Its settings take effect from the start of a run, so that one begins; a step that only sets
     /// a later pause continues the previous run.
     fn go_to_lesson_step(&mut self, ctx: &Context, index: usize, requests: &mut Requests) {
+        self.is_at_end = false;
         let (index_before, before) = (self.editor.lesson_step(), self.editor.draft.document.simulations.clone());
         if let Err(error) = self.editor.go_to_step(index) {
             let text = format!(

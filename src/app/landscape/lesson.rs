@@ -1,20 +1,24 @@
 //! A lesson's text and navigation, and the panel in which a step shows an update rule and a figure.
 
 use std::io::Cursor;
+use std::sync::Arc;
 
 use egui::containers::menu::MenuButton;
 use egui::text::LayoutJob;
 use egui::{
-    Align, Button, ColorImage, Context, FontSelection, Image, Label, Layout, RichText, ScrollArea, TextureHandle,
-    TextureOptions, Theme, Ui, Vec2,
+    Align, Button, Color32, ColorImage, Context, FontId, Galley, Image, Layout, RichText, ScrollArea, TextFormat,
+    TextStyle, TextureHandle, TextureOptions, Theme, Ui, Vec2, vec2,
 };
 use image::DynamicImage;
 use image::codecs::png::PngDecoder;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::{LessonFigure, LessonStep};
 use valleyscope_experiments::view::Background;
-use valleyscope_experiments::view::rule_summary::formulas_from_gradient;
+use valleyscope_experiments::view::formula::{Formula, formulas, result_text};
+use valleyscope_experiments::view::ticks::grouped;
 
+use super::canvas::particle::result_color;
+use super::live::Live;
 use crate::app::shell::actions::{Action, LandscapeAction, Requests, choose, item};
 use crate::app::shell::jobs::{Job, Progress};
 use crate::app::widgets::theme::background;
@@ -27,94 +31,123 @@ const CONTENTS_WIDTH: f32 = 380.0;
 /// The largest part of the window's height that the contents take.
 const CONTENTS_HEIGHT: f32 = 0.6;
 
+/// The sizes of a lesson's text in points, of which the first is taken that needs at most two lines.
+const TEXT_SIZES: [f32; 7] = [17.0, 16.0, 15.0, 14.0, 13.0, 12.0, 11.0];
+
 /// Shows the step `index` of a lesson, with its text and the buttons of the lesson. `described` are the settings of the
-/// text that the run does not have: then the text fades, and says which ones it describes.
+/// text that the run does not have: then the text fades, and says which ones it describes. In a presentation the bar has
+/// the same height in all steps.
 pub(crate) fn lesson_bar(
     ui: &mut Ui,
-    index: usize,
-    lesson: &[LessonStep],
+    (index, lesson): (usize, &[LessonStep]),
     described: &[String],
+    is_presented: bool,
     requests: &mut Requests,
 ) {
     let count = lesson.len();
-    let go_to = |index| Action::Landscape(LandscapeAction::GoToStep(index));
-    ui.horizontal(|ui| {
-        let number = format!("{} / {count}", index + 1);
-        let button = MenuButton::new(RichText::new(&number).heading().strong());
-        let (contents, _) = button.ui(ui, |ui| contents(ui, index, lesson, requests));
-        contents
-            .on_hover_text("Contents: go to a step")
-            .accessible_name(format!("Step {number}, contents of the lesson"));
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let last = index + 1 >= count;
-            let next = ui.add_enabled(!last, Button::new("Next")).on_hover_text("Page Down");
-            if next.accessible_name("Next step of the lesson").clicked() {
-                requests.actions.push(go_to(index + 1));
-            }
-            let back = ui.add_enabled(index > 0, Button::new("Back")).on_hover_text("Page Up");
-            if back.accessible_name("Previous step of the lesson").clicked() {
-                requests.actions.push(go_to(index - 1));
-            }
-            if ui.button("Again").on_hover_text("Apply this step's settings again and restart the run").clicked() {
-                requests.actions.push(go_to(index));
-            }
-            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                ui.add(Label::new(step_text(ui, index, lesson, described)).wrap());
-            });
+    let lines = if is_presented { 2.0 } else { 1.0 };
+    let height = lines * ui.text_style_height(&TextStyle::Heading);
+    let size = vec2(ui.available_width(), height.max(ui.spacing().interact_size.y));
+    ui.allocate_ui_with_layout(size, Layout::right_to_left(Align::Center), |ui| {
+        let is_last = index + 1 >= count;
+        let (text, name, action) = match is_last {
+            false => ("Next", "Next step of the lesson", LandscapeAction::GoToStep(index + 1)),
+            true => ("End", "End of the lesson", LandscapeAction::EndLesson),
+        };
+        if ui.button(text).on_hover_text("Page Down").accessible_name(name).clicked() {
+            requests.actions.push(Action::Landscape(action));
+        }
+        let back = ui.add_enabled(index > 0, Button::new("Back")).on_hover_text("Page Up");
+        if back.accessible_name("Previous step of the lesson").clicked() {
+            requests.actions.push(Action::Landscape(LandscapeAction::GoToStep(index - 1)));
+        }
+        if ui.button("Again").on_hover_text("Apply this step's settings again and restart the run").clicked() {
+            requests.actions.push(Action::Landscape(LandscapeAction::GoToStep(index)));
+        }
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+            let number = format!("{} / {count}", index + 1);
+            let button = MenuButton::new(RichText::new(&number).heading().strong());
+            let (menu, _) = button.ui(ui, |ui| contents(ui, index, lesson, requests));
+            menu.on_hover_text("Contents: go to a step")
+                .accessible_name(format!("Step {number}, contents of the lesson"));
+            let width = ui.available_width();
+            let laid_out = |size| step_text(ui, (index, lesson), described, size, width);
+            let text = largest(TEXT_SIZES, laid_out, |text| text.rows.len() <= 2);
+            ui.label(text);
         });
     });
 }
 
-fn step_text(ui: &Ui, index: usize, lesson: &[LessonStep], described: &[String]) -> LayoutJob {
+/// Returns the layout in the first of the sizes that fits, or else in the last one.
+fn largest<T>(sizes: impl IntoIterator<Item = f32>, laid_out: impl Fn(f32) -> T, fits: impl Fn(&T) -> bool) -> T {
+    let mut all = sizes.into_iter().map(laid_out);
+    let mut last = all.next().expect("there is a size");
+    while !fits(&last)
+        && let Some(next) = all.next()
+    {
+        last = next;
+    }
+    last
+}
+
+fn step_text(
+    ui: &Ui,
+    (index, lesson): (usize, &[LessonStep]),
+    described: &[String],
+    size: f32,
+    width: f32,
+) -> Arc<Galley> {
     let mut job = LayoutJob::default();
-    let mut append = |text: RichText| {
-        text.heading().append_to(&mut job, ui.style(), FontSelection::Default, Align::Center);
-    };
+    job.wrap.max_width = width;
+    let visuals = ui.visuals();
+    let mut append = |text: &str, color| job.append(text, 0.0, TextFormat::simple(FontId::proportional(size), color));
     if let Some(section) = lesson[..=index].iter().rev().find_map(|step| step.section.as_ref()) {
-        append(RichText::new(format!("{section} ")).strong());
-        append(RichText::new("· ").weak());
+        append(section, visuals.strong_text_color());
+        append(" · ", visuals.weak_text_color());
     }
-    let text = RichText::new(&lesson[index].text);
-    if described.is_empty() {
-        append(text);
-    } else {
-        append(text.weak());
+    let holds = described.is_empty();
+    append(&lesson[index].text, if holds { visuals.text_color() } else { visuals.weak_text_color() });
+    if !holds {
         let note = format!(" Settings changed: this text describes {}.", described.join(", "));
-        append(RichText::new(note).color(ui.visuals().warn_fg_color));
+        append(&note, visuals.warn_fg_color);
     }
-    job
+    ui.painter().layout_job(job)
 }
 
 /// Shows the sections and steps of a lesson, and the way to its editor. A click goes to a step.
 fn contents(ui: &mut Ui, index: usize, lesson: &[LessonStep], requests: &mut Requests) {
     let height = CONTENTS_HEIGHT * ui.ctx().content_rect().height();
     ui.set_width(CONTENTS_WIDTH);
-    ScrollArea::vertical().max_height(height).show(ui, |ui| {
-        for (at, step) in lesson.iter().enumerate() {
-            if let Some(section) = &step.section {
-                ui.label(RichText::new(section).strong());
-            }
-            let sentence = first_sentence(&step.text);
-            let entry = Button::selectable(at == index, format!("{}   {sentence}", at + 1)).truncate();
-            if ui.add(entry).accessible_name(format!("Go to step {}: {sentence}", at + 1)).clicked() {
-                choose(ui, Action::Landscape(LandscapeAction::GoToStep(at)), requests);
-            }
-        }
-    });
+    ScrollArea::vertical().max_height(height).show(ui, |ui| entries(ui, Some(index), lesson, |_| true, requests));
     ui.separator();
     item(ui, EDIT_LESSON, "", Action::Landscape(LandscapeAction::EditLesson), requests);
 }
 
-/// Returns the text up to the end of its first sentence.
-pub(crate) fn first_sentence(text: &str) -> &str {
-    let line = text.trim().lines().next().unwrap_or_default();
-    line.find(". ").map_or(line, |end| &line[..=end])
+/// Shows the steps for which `is_listed` holds, by their first sentences, and the sections. A click goes to a step.
+pub(super) fn entries(
+    ui: &mut Ui,
+    present: Option<usize>,
+    lesson: &[LessonStep],
+    is_listed: impl Fn(&LessonStep) -> bool,
+    requests: &mut Requests,
+) {
+    for (at, step) in lesson.iter().enumerate() {
+        if let Some(section) = &step.section {
+            ui.label(RichText::new(section).strong());
+        }
+        if !is_listed(step) {
+            continue;
+        }
+        let sentence = step.first_sentence();
+        let entry = Button::selectable(present == Some(at), format!("{}   {sentence}", at + 1)).truncate();
+        if ui.add(entry).accessible_name(format!("Go to step {}: {sentence}", at + 1)).clicked() {
+            choose(ui, Action::Landscape(LandscapeAction::GoToStep(at)), requests);
+        }
+    }
 }
 
 /// Dots per inch of pictures, which are enlarged on large screens.
 const PICTURE_DPI: f64 = 250.0;
-/// The distance of the lines of an update rule, in points.
-const LINE_GAP: f32 = 2.0;
 /// The least height of a picture, in points.
 const LEAST_PICTURE: f32 = 120.0;
 
@@ -219,19 +252,6 @@ impl LessonStage {
         self.computed.retain(|(name, _)| wanted.iter().any(|figure| figure.name == *name));
     }
 
-    /// Returns the height that a step takes above plots in a presentation: that of its update rule, and a share of
-    /// `available` for its figure.
-    pub(crate) fn presented_height(ui: &Ui, step: &LessonStep, spec: &SimulationSpec, available: f32) -> f32 {
-        let rule = |id| Some(spec.optimizers.iter().find(|it| it.id == id)?.rule.rule);
-        let lines = step.formula.and_then(rule).map_or(0, |rule| {
-            // With the line of the name, and the space below.
-            formulas_from_gradient(&spec.noise.kind(), rule).len() + 2
-        });
-        let line = ui.text_style_height(&egui::TextStyle::Body) + LINE_GAP;
-        let figure = if step.figure.is_some() { 0.55 * available } else { 0.0 };
-        (lines as f32 * line + figure).min(0.75 * available)
-    }
-
     /// Returns the share of the height that a step takes above plots at first.
     pub(crate) fn share(step: &LessonStep) -> f32 {
         match (&step.formula, &step.figure) {
@@ -241,17 +261,35 @@ impl LessonStage {
         }
     }
 
-    /// Shows the update rule and the figure of a step. A presentation, whose type is large, leaves out the meanings of
-    /// the formulas.
-    pub(crate) fn ui(&self, ui: &mut Ui, step: &LessonStep, spec: &SimulationSpec, is_presented: bool) {
+    /// Shows the update rule and the figure of a step.
+    pub(crate) fn ui(&self, ui: &mut Ui, step: &LessonStep, spec: &SimulationSpec, live: &Live) {
         ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-            if let Some(id) = step.formula {
-                update_rule(ui, spec, id, !is_presented);
-            }
+            update_rule(ui, step, spec, live, None);
             if let Some(figure) = &step.figure {
                 show_figure(ui, figure, self.picture_of(figure));
             }
         });
+    }
+
+    /// Shows the update rule of a step, whole, and its figure, above the plots of a presentation if it has any.
+    pub(crate) fn presentation(
+        &self,
+        ui: &mut Ui,
+        step: &LessonStep,
+        spec: &SimulationSpec,
+        live: &Live,
+        has_plots: bool,
+    ) {
+        let room = ui.available_height();
+        update_rule(ui, step, spec, live, Some(RULE_SHARE * room));
+        if let Some(figure) = &step.figure {
+            let height = if has_plots { FIGURE_SHARE * room } else { room };
+            let size = vec2(ui.available_width(), height.min(ui.available_height()));
+            ui.allocate_ui(size, |ui| show_figure(ui, figure, self.picture_of(figure)));
+        }
+        if has_plots {
+            ui.separator();
+        }
     }
 
     /// Returns the picture of a figure, or while it is made that of the same figure with another point.
@@ -290,24 +328,97 @@ fn decoded(png: &[u8]) -> Result<ColorImage, String> {
     Ok(ColorImage::from_rgb([image.width() as usize, image.height() as usize], image.as_raw()))
 }
 
-/// Shows the update rule of an optimizer, with the gradient that it gets.
-fn update_rule(ui: &mut Ui, spec: &SimulationSpec, id: u32, has_meanings: bool) {
-    let (Some(optimizer), Some(name)) = (spec.optimizers.iter().find(|it| it.id == id), spec.name_of(id)) else {
-        return;
+/// The sizes of an update rule in a presentation, in points, of which the first is taken that leaves room for plots.
+const RULE_SIZES: [f32; 9] = [16.0, 15.0, 14.0, 13.0, 12.0, 11.0, 10.0, 9.0, 8.0];
+/// The largest of these sizes in which lines may be broken.
+const LARGEST_BROKEN: f32 = 12.0;
+/// The shares of the height that an update rule and a figure take above plots in a presentation.
+const RULE_SHARE: f32 = 0.55;
+const FIGURE_SHARE: f32 = 0.55;
+
+/// Shows the update rule of a step with the numbers of a particle in it. In a presentation it is whole, as large as fits
+/// into `room`, and leaves out the meanings. It gets no larger and no lower again, as the numbers change at each step.
+fn update_rule(ui: &mut Ui, step: &LessonStep, spec: &SimulationSpec, live: &Live, room: Option<f32>) {
+    let Some(name) = step.formula.and_then(|id| spec.name_of(id)) else { return };
+    let laid_out = |size| ui.painter().layout_job(rule_text(ui, (step, &name), spec, live, size, room.is_none()));
+    let id = ui.scope_id().with(("rule", &step.text, room.map(|room| room as u32)));
+    let [smallest, highest]: [f32; 2] = ui.data(|data| data.get_temp(id)).unwrap_or([RULE_SIZES[0], 0.0]);
+    let (size, rule) = match room {
+        Some(room) => {
+            let sizes = RULE_SIZES.into_iter().filter(|size| *size <= smallest);
+            let is_unbroken = |rule: &Galley| rule.rows.len() == rule.text().lines().count();
+            largest(
+                sizes,
+                |size| (size, laid_out(size)),
+                |(size, rule)| rule.size().y <= room && (is_unbroken(rule) || *size <= LARGEST_BROKEN),
+            )
+        }
+        None => (smallest, laid_out(TextStyle::Body.resolve(ui.style()).size)),
     };
-    ui.spacing_mut().item_spacing.y = LINE_GAP;
-    ui.label(RichText::new(format!("A step of {name}")).strong());
-    let rule = optimizer.rule.rule;
-    for (formula, meaning) in formulas_from_gradient(&spec.noise.kind(), rule) {
-        ui.horizontal_wrapped(|ui| {
-            ui.spacing_mut().interact_size.y = 0.0;
-            ui.label(RichText::new(formula).strong()).on_hover_text(meaning);
-            if has_meanings {
-                ui.weak(RichText::new(meaning).small());
-            }
-        });
+    let height = rule.size().y.max(highest);
+    ui.data_mut(|data| data.insert_temp(id, [size, if size < smallest { 0.0 } else { height }]));
+    ui.allocate_ui(vec2(ui.available_width(), height), |ui| {
+        ui.set_min_height(height);
+        ui.label(rule);
+    });
+}
+
+/// Lays out the lines of an update rule, with the term of the step highlighted and the numbers of a particle below its
+/// line, or below the last one.
+fn rule_text(
+    ui: &Ui,
+    (step, name): (&LessonStep, &str),
+    spec: &SimulationSpec,
+    live: &Live,
+    size: f32,
+    has_meanings: bool,
+) -> LayoutJob {
+    let trace = live.session(live.chosen).and_then(|session| session.step_trace.as_deref());
+    let trace = trace.filter(|trace| Some(trace.id.optimizer) == step.formula);
+    let visuals = ui.visuals();
+    let (strong, weak, small) = (visuals.strong_text_color(), visuals.weak_text_color(), 0.8 * size);
+    let mut job = LayoutJob::default();
+    job.wrap.max_width = ui.available_width();
+    let mut append = |text: &str, gap, size, color, background| {
+        job.append(text, gap, TextFormat { background, ..TextFormat::simple(FontId::proportional(size), color) });
+    };
+    let plain = Color32::TRANSPARENT;
+    append(&format!("A step of {name}"), 0.0, size, strong, plain);
+    if let Some(trace) = trace {
+        let of = format!("particle {}, step {}", trace.id.particle + 1, grouped(trace.step()));
+        append(&of, size, small, weak, plain);
     }
-    ui.add_space(6.0);
+    let lines = step.rule_lines(spec);
+    let term = step.term.as_deref().filter(|term| !term.is_empty());
+    let focus = lines.iter().position(|(line, _)| term.is_some_and(|term| line.contains(term)));
+    let focus = focus.unwrap_or(lines.len().saturating_sub(1));
+    for (index, (line, meaning)) in lines.iter().enumerate() {
+        append("\n", 0.0, size, strong, plain);
+        match term.and_then(|term| Some((line.split_once(term)?, term))) {
+            Some(((before, after), term)) => {
+                append(before, 0.0, size, strong, plain);
+                append(term, 0.0, size, strong, visuals.selection.bg_fill);
+                append(after, 0.0, size, strong, plain);
+            }
+            None => append(line, 0.0, size, strong, plain),
+        }
+        if has_meanings {
+            append(&format!("\n{meaning}"), 0.0, small, weak, plain);
+        }
+        if index == focus {
+            let symbol = |line: &str| line.split(' ').next().map(str::to_owned);
+            let of_line = |formula: &Formula| symbol(&formula.rule) == symbol(line);
+            let filled = trace.and_then(|trace| formulas(trace).into_iter().find(of_line));
+            for (axis, name) in ["x", "y"].into_iter().enumerate() {
+                append(&format!("\n{name}"), 0.0, small, weak, plain);
+                let numbers = filled.as_ref().map_or("—", |formula| formula.filled[axis].as_str());
+                append(numbers, 0.6 * small, small, visuals.text_color(), plain);
+                let result = |formula: &Formula| format!("= {}", result_text(formula.result[axis]));
+                append(&filled.as_ref().map_or_else(String::new, result), 0.5 * small, small, result_color(ui), plain);
+            }
+        }
+    }
+    job
 }
 
 fn show_figure(ui: &mut Ui, figure: &LessonFigure, picture: &Picture) {

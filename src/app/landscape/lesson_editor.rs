@@ -1,6 +1,6 @@
 //! The editor of a lesson: its steps at the left, and the fields of the shown one.
 
-use egui::{Button, ComboBox, CornerRadius, RichText, ScrollArea, TextEdit, Ui, vec2};
+use egui::{Button, ComboBox, CornerRadius, Label, RichText, ScrollArea, TextEdit, Ui, vec2};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::{Axis, SweepSpec};
 use valleyscope_experiments::preset::{
@@ -9,7 +9,6 @@ use valleyscope_experiments::preset::{
 use valleyscope_experiments::view::{DiagnosticMetric, ViewSettings};
 
 use super::LandscapeTab;
-use super::lesson::first_sentence;
 use crate::app::phase::position_of;
 use crate::app::shell::actions::{Action, LandscapeAction, Requests};
 use crate::app::shell::window::{Edge, SidePanel, WindowLayout};
@@ -157,7 +156,7 @@ impl LandscapeTab {
                     ui.label(RichText::new(section).strong());
                 }
                 let is_wrong = self.editor.draft.lesson.error_at(index).is_some();
-                let text = format!("{}   {}", index + 1, first_sentence(&it.text));
+                let text = format!("{}   {}", index + 1, it.first_sentence());
                 let text = if is_wrong { RichText::new(text).color(ui.visuals().error_fg_color) } else { text.into() };
                 let entry =
                     Button::selectable(index == step, text).truncate().min_size(vec2(ui.available_width(), 0.0));
@@ -198,13 +197,18 @@ impl LandscapeTab {
         let lesson = &mut self.editor.draft.lesson;
         let edited = &mut lesson.steps[step];
         section(ui, edited);
-        row(ui, "Text", |ui| {
-            let field = TextEdit::multiline(&mut edited.text).desired_rows(5).desired_width(f32::INFINITY);
-            ui.add(field.char_limit(LessonStep::LONGEST_TEXT)).accessible_name("Text of the step");
-        });
-        marks(ui, edited, present.step);
+        let mut text = |name, help: &str, text: &mut String, rows, most| {
+            row(ui, name, |ui| {
+                let field = TextEdit::multiline(text).desired_rows(rows).desired_width(f32::INFINITY);
+                ui.add(field.hint_text(help).char_limit(most)).accessible_name(format!("{name} of the step"));
+            });
+        };
+        text("Text", "For the class, two lines", &mut edited.text, 2, LessonStep::LONGEST_TEXT);
+        text("Notes", "For the speaker (N)", &mut edited.notes, 4, LessonStep::LONGEST_NOTES);
         formula(ui, edited, present.spec());
         figure(ui, edited, present.spec());
+        // The rows with lists are the last ones, so that no row moves when a list grows.
+        marks(ui, edited, present.step);
     }
 }
 
@@ -221,6 +225,10 @@ fn section(ui: &mut Ui, step: &mut LessonStep) {
 
 fn marks(ui: &mut Ui, step: &mut LessonStep, shown: u64) {
     row(ui, "Marks", |ui| {
+        let help = "Mark the shown step of the run on the timeline and in the plots";
+        if ui.button(format!("Mark step {shown}")).on_hover_text(help).clicked() {
+            step.marks.push(LessonMark { step: shown, text: "here".to_owned() });
+        }
         let mut removed = None;
         for (index, mark) in step.marks.iter_mut().enumerate() {
             ui.horizontal(|ui| {
@@ -238,20 +246,16 @@ fn marks(ui: &mut Ui, step: &mut LessonStep, shown: u64) {
         if let Some(index) = removed {
             step.marks.remove(index);
         }
-        let help = "Mark the shown step of the run on the timeline and in the plots";
-        if ui.button(format!("Mark step {shown}")).on_hover_text(help).clicked() {
-            step.marks.push(LessonMark { step: shown, text: "here".to_owned() });
-        }
     });
 }
 
-/// Shows the choice of the optimizer whose update rule is shown.
+/// Shows the choice of the optimizer whose update rule is shown, and its highlighted term.
 fn formula(ui: &mut Ui, step: &mut LessonStep, spec: &SimulationSpec) {
     row(ui, "Formula", |ui| {
         let name = |id: u32| spec.name_of(id).unwrap_or_else(|| format!("optimizer {id}"));
-        ui.scope(|ui| {
-            ui.set_max_width(180.0);
+        ui.horizontal(|ui| {
             ComboBox::from_id_salt("formula of the step")
+                .width(120.0)
                 .selected_text(step.formula.map_or_else(|| "none".to_owned(), name))
                 .show_ui(ui, |ui| {
                     ui.selectable_value(&mut step.formula, None, "none");
@@ -261,6 +265,14 @@ fn formula(ui: &mut Ui, step: &mut LessonStep, spec: &SimulationSpec) {
                 })
                 .response
                 .accessible_name("Update rule that the step shows");
+            let mut term = step.term.clone().unwrap_or_default();
+            let field = TextEdit::singleline(&mut term).hint_text("Highlighted part, such as √ŝ");
+            let field = field.char_limit(LessonStep::LONGEST_TERM).desired_width(ui.available_width());
+            let field = ui.add_enabled(step.formula.is_some(), field).accessible_name("Highlighted part of the rule");
+            if field.changed() {
+                step.term = Some(term).filter(|term| !term.is_empty());
+            }
+            step.term.take_if(|_| step.formula.is_none());
         });
     });
 }
@@ -333,6 +345,12 @@ impl LandscapeTab {
     /// Shows the fields of the run that a step shows, and of the way it is shown.
     fn run_fields(&mut self, ui: &mut Ui, step: usize, present: &Present, requests: &mut Requests) {
         let lesson = &mut self.editor.draft.lesson;
+        run(ui, lesson, step, &mut self.editor.draft.document.spec_mut(0).steps);
+        plots(ui, &mut lesson.steps[step].show, present);
+        if view(ui, step, &mut lesson.steps[step].view, &present.view) {
+            self.editor.draft.document.view = lesson.view_at(step).unwrap_or_else(|| present.view.clone());
+        }
+        // The rows with lists are the last ones, so that no row moves when a list grows.
         let taken_out = settings(ui, lesson, step, present).map(TakenOut::Setting);
         if let Some(taken_out) = taken_out.or(compared(ui, lesson, step, present).map(TakenOut::Compared)) {
             // A step that does not fit any more shows its error.
@@ -345,12 +363,6 @@ impl LandscapeTab {
             });
             requests.actions.push(Action::Landscape(LandscapeAction::GoToStep(step)));
         }
-        let lesson = &mut self.editor.draft.lesson;
-        run(ui, lesson, step, &mut self.editor.draft.document.spec_mut(0).steps);
-        plots(ui, &mut lesson.steps[step].show, present);
-        if view(ui, step, &mut lesson.steps[step].view, &present.view) {
-            self.editor.draft.document.view = lesson.view_at(step).unwrap_or_else(|| present.view.clone());
-        }
     }
 }
 
@@ -361,6 +373,19 @@ fn settings(ui: &mut Ui, lesson: &mut LessonDraft, step: usize, present: &Presen
         let before = step.checked_sub(1).map(|before| lesson.spec_at(before));
         let before = before.and_then(Result::ok).unwrap_or_else(|| lesson.spec().clone());
         let now = lesson.spec_at(step).unwrap_or_else(|_| before.clone());
+        let help = "Set what differs from the step before to its present value, and show what is beside now";
+        let differs = lesson.differs_at(step, &present.simulations);
+        ui.horizontal(|ui| {
+            let button = ui.button("Take over the present settings").on_hover_text(help);
+            if differs {
+                let text = RichText::new("The present settings are others.").color(ui.visuals().warn_fg_color);
+                ui.add(Label::new(text).truncate());
+            }
+            if button.clicked() {
+                // A step before with an error reports it.
+                let _ = lesson.take_over(step, &present.simulations);
+            }
+        });
         if lesson.steps[step].set.is_empty() {
             ui.weak(as_before(step));
         }
@@ -374,17 +399,8 @@ fn settings(ui: &mut Ui, lesson: &mut LessonDraft, step: usize, present: &Presen
                 ui.label(words);
             });
         }
-        let help = "Set what differs from the step before to its present value, and show what is beside now";
-        let button = ui.button("Take over the present settings").on_hover_text(help);
-        if lesson.differs_at(step, &present.simulations) {
-            ui.colored_label(ui.visuals().warn_fg_color, "The present settings are others.");
-            if let Err(reason) = lesson.compared_settings(&present.simulations) {
-                ui.colored_label(ui.visuals().warn_fg_color, format!("{reason}."));
-            }
-        }
-        if button.clicked() {
-            // A step before with an error reports it.
-            let _ = lesson.take_over(step, &present.simulations);
+        if let Some(reason) = lesson.compared_settings(&present.simulations).err().filter(|_| differs) {
+            ui.colored_label(ui.visuals().warn_fg_color, format!("{reason}."));
         }
     });
     removed

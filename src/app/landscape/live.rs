@@ -310,6 +310,8 @@ pub(crate) struct PlayerLink {
     specs: Vec<SimulationSpec>,
     pace: PlaybackPace,
     trail_steps: u32,
+    /// The particle whose steps the player records.
+    traced: Option<ParticleId>,
     /// True while the player holds at its step.
     is_held: bool,
     /// The number of commands sent that set or replaced settings.
@@ -324,7 +326,7 @@ impl PlayerLink {
         player.send(PlayerCommand::Speed(pace.speed()));
         player.send(PlayerCommand::TrailLength(document.view.trail_steps as usize));
         let trail_steps = document.view.trail_steps;
-        let mut link = PlayerLink { player, specs, pace, trail_steps, is_held: false, settings: 0 };
+        let mut link = PlayerLink { player, specs, pace, trail_steps, traced: None, is_held: false, settings: 0 };
         if document.count() > 1 {
             link.load(document);
         }
@@ -414,7 +416,17 @@ impl PlayerLink {
 
     pub(crate) fn send(&mut self, command: PlayerCommand) {
         self.settings += u64::from(command.sets_settings());
+        if let PlayerCommand::Select(particle) = &command {
+            self.traced = *particle;
+        }
         self.player.send(command);
+    }
+
+    /// Records the steps of a particle.
+    pub(crate) fn trace(&mut self, particle: Option<ParticleId>) {
+        if self.traced != particle {
+            self.send(PlayerCommand::Select(particle));
+        }
     }
 
     pub(crate) fn toggle_play(&mut self, playback: Playback) {

@@ -14,6 +14,7 @@ pub mod picture;
 mod picture_options;
 pub mod plots;
 mod recorded;
+mod speaker;
 pub(crate) mod timeline;
 pub(crate) mod transport;
 
@@ -75,6 +76,10 @@ pub(crate) struct LandscapeTab {
     timeline: TimelineBar,
     stage: LessonStage,
     lesson_editor: LessonEditor,
+    /// Whether the speaker notes are shown.
+    has_notes: bool,
+    /// Whether the end of the lesson is shown, after its last step.
+    is_at_end: bool,
     /// The settings that move by themselves.
     animated: SettingAnimations,
     /// The recorded clouds of the last session, while they are read.
@@ -108,7 +113,8 @@ impl RegisteredTab for LandscapeTab {
                 "Move the view; in space turn it, or move it with Ctrl; along the valley stretch it by ↑ and ↓ with \
                  Shift; first Tab to the landscape",
             ),
-            ("Page Down, Page Up, or a clicker", "Next or previous step of a lesson"),
+            ("Page Down, Page Up, or a clicker", "Next or previous step of a lesson; after the last, the next lesson"),
+            ("N", "Show the speaker notes of a lesson, or hide them"),
         ],
         has_plots: true,
         presented_size: vec2(900.0, 506.0),
@@ -147,6 +153,8 @@ impl RegisteredTab for LandscapeTab {
             timeline: TimelineBar::default(),
             stage: LessonStage::default(),
             lesson_editor: LessonEditor::default(),
+            has_notes: false,
+            is_at_end: false,
             animated: SettingAnimations::default(),
             reopening: view.as_ref().and_then(|view| Reopening::begin(&start.cc.egui_ctx, &view.recorded)),
             recording: None,
@@ -279,6 +287,7 @@ impl Tab for LandscapeTab {
             self.live.selected = None;
             self.player.send(PlayerCommand::Select(None));
         }
+        self.player.trace(self.live.selected.or_else(|| self.particle_of_formula()));
         self.record_for_undo(ctx);
     }
 
@@ -307,6 +316,9 @@ impl Tab for LandscapeTab {
             let follow = &mut self.editor.draft.document.view.follow;
             *follow = !*follow;
         }
+        if self.editor.lesson().is_some() && keys.pressed_once(Key::N) {
+            self.has_notes = !self.has_notes;
+        }
         if keys.pressed_once(Key::Num3) {
             self.editor.draft.document.view.toggle(ViewProjection::Space);
         }
@@ -317,18 +329,22 @@ impl Tab for LandscapeTab {
 
     /// Goes through the lesson. A field in which text is typed loses the focus, so that its value is taken first.
     fn handle_clicker(&mut self, keys: &Keys<'_>, requests: &mut Requests) {
-        let Some((step, count)) = self.editor.lesson().map(|(step, lesson)| (step, lesson.len())) else { return };
-        let next = step + 1 < count && keys.pressed(Modifiers::NONE, Key::PageDown);
-        let back = step > 0 && keys.pressed(Modifiers::NONE, Key::PageUp);
-        if !next && !back {
+        if self.editor.lesson().is_none() {
             return;
         }
-        let to = if next { step + 1 } else { step - 1 };
-        requests.actions.push(Action::Landscape(LandscapeAction::GoToStep(to)));
+        let is_forth = keys.pressed(Modifiers::NONE, Key::PageDown);
+        if !is_forth && !keys.pressed(Modifiers::NONE, Key::PageUp) {
+            return;
+        }
+        requests.actions.extend(self.turn_page(is_forth));
         let ctx = keys.ctx();
         if let Some(field) = ctx.memory(|memory| memory.focused()).filter(|_| ctx.text_edit_focused()) {
             ctx.memory_mut(|memory| memory.surrender_focus(field));
         }
+    }
+
+    fn clicker_hint(&self) -> &'static str {
+        if self.editor.lesson().is_some() { "Page Down: next. N: speaker notes. " } else { "" }
     }
 
     fn edit_menu(&self, ui: &mut Ui, requests: &mut Requests) {
@@ -342,6 +358,9 @@ impl Tab for LandscapeTab {
         item("Export picture…", LandscapeAction::OpenPictureExport);
         item("Export figure…", LandscapeAction::OpenFigureExport);
         item("Export animation…", LandscapeAction::OpenAnimationExport);
+        if self.editor.lesson().is_some() {
+            item("Export speaker notes…", LandscapeAction::SaveNotes);
+        }
         ui.separator();
     }
 

@@ -93,8 +93,13 @@ fn progress(ui: &mut Ui, live: &Live) {
 pub(crate) fn state(ui: &mut Ui, live: &Live, requests: &mut Requests) {
     let Some(snapshot) = &live.snapshot else { return };
     play_button(ui, live, ui.spacing().interact_size.y, requests);
-    let step = if live.is_side_by_side() { step(snapshot) } else { step_and_noise(snapshot) };
-    ui.label(format!("{step} · {}", in_words(snapshot.playback)));
+    let of = |snapshot: &Snapshot| if live.is_side_by_side() { step(snapshot) } else { step_and_noise(snapshot) };
+    let text = |of: String, playback| format!("{of} · {}", in_words(playback));
+    // At least four digits, so that what follows does not move while the number grows.
+    let number = grouped(10_u64.pow(snapshot.step.max(1000).ilog10()));
+    let widest = of(snapshot).replacen(&step(snapshot), &format!("Step {}", number.replace('1', "8")), 1);
+    let shown = RichText::new(text(of(snapshot), snapshot.playback));
+    reserved(ui, shown, &text(widest, Playback::Finished));
 }
 
 /// Formats the step of a snapshot and its noise, as in "Step 1,200 · σ = 1" and "Step 5 · additive noise, σ = 1".

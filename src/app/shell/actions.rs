@@ -108,6 +108,10 @@ pub enum LandscapeAction {
     Restart,
     /// Applies the lesson step of this index, from 0.
     GoToStep(usize),
+    /// Shows what was seen in the lesson, and the next one.
+    EndLesson,
+    /// Saves the speaker notes of the lesson as a page to print or to open on a second screen.
+    SaveNotes,
     /// Shows the editor of the lesson, or hides it. A preset without a lesson gets one.
     EditLesson,
     /// Saves the start of the session and every change since, so that it can be repeated exactly.

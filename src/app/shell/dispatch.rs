@@ -101,8 +101,9 @@ impl Valleyscope {
             None => {
                 let TabInfo { presented_size, keys, .. } = self.tabs.shown_name().info();
                 self.layout.presentation = Some(Presentation::begin(ctx, *presented_size));
-                let space = if keys.contains(&timeline::PLAY) { "Space plays, " } else { "" };
-                self.dialogs.messages.notify(format!("Esc leaves the presentation. {space}? shows all keys."));
+                let clicker = self.tabs.shown().clicker_hint();
+                let space = if keys.contains(&timeline::PLAY) { "Space: play. " } else { "" };
+                self.dialogs.messages.notify(format!("{clicker}{space}Esc: leave. ?: all keys."));
             }
         }
         ctx.send_viewport_cmd(ViewportCommand::Fullscreen(self.layout.is_presenting()));

@@ -251,7 +251,7 @@ const SHORTCUTS: [(&str, &str); 13] = [
     ("Ctrl Shift Z, Ctrl Y", "Redo"),
     ("F11, F5", "Presentation: a lesson or the landscape for a projector"),
     ("B or . in a presentation", "Blacken the screen and hold the run; any key gives both back"),
-    ("P in a presentation", "Show a ring around the pointer, or hide it"),
+    ("P in a presentation", "Show a ring around the pointer with the values under it, or hide them"),
     ("Esc", "End a loop over steps; leave the presentation, a message or a field"),
     ("Ctrl +, Ctrl −, Ctrl 0", "Larger, smaller, normal interface"),
     ("Tab, Shift Tab", "Next or previous control"),

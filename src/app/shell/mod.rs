@@ -38,7 +38,7 @@ use super::landscape::editor::Document;
 use super::landscape::live::Live;
 use super::phase::PhasePanel;
 use super::training::TrainingPanel;
-use super::widgets::plot::install_curves;
+use super::widgets::plot::{install_curves, set_readouts};
 use super::widgets::theme;
 use crate::draw::FallbackFonts;
 use crate::player::{PlayerCommand, RecordedCloud};
@@ -260,6 +260,8 @@ impl eframe::App for Valleyscope {
             presentation.fit(ui.ctx(), self.tabs.shown_name().info().presented_size);
             presentation.take_keys(ui.ctx());
         }
+        let presentation = self.layout.presentation.as_ref();
+        set_readouts(ui.ctx(), presentation.is_none_or(|it| it.wants_readouts(ui.ctx())));
         // Before the presentation, which Escape leaves too.
         self.dialogs.messages.dismiss_by_key(ui.ctx());
         self.take_paste(ui.ctx());

@@ -107,6 +107,11 @@ pub(crate) trait Tab {
     /// Converts the keys of a clicker to requests while the tab is shown, also while text is typed.
     fn handle_clicker(&mut self, _keys: &Keys<'_>, _requests: &mut Requests) {}
 
+    /// Names the keys of a clicker as a hint; empty if there is nothing to go through.
+    fn clicker_hint(&self) -> &'static str {
+        ""
+    }
+
     /// Shows its drawing settings in the View menu, with a line below them, whatever tab is shown.
     fn view_menu(&mut self, _ui: &mut Ui, _is_shown: bool) {}
 

@@ -206,6 +206,11 @@ impl Presentation {
         self.has_ring = !self.has_ring;
     }
 
+    /// Whether the values under the pointer are asked for: with the ring, or while a button is pressed.
+    pub(crate) fn wants_readouts(&self, ctx: &Context) -> bool {
+        self.has_ring || ctx.input(|input| input.pointer.any_down())
+    }
+
     /// Enlarges the interface so that `size` points fill the window, and type, strokes and markers keep their
     /// proportions on every screen. Call in each frame, as the window may change.
     pub(crate) fn fit(&mut self, ctx: &Context, size: Vec2) {

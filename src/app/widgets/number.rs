@@ -46,8 +46,8 @@ impl SliderStyle<'_> {
     }
 }
 
-/// The largest share of a row's width that the name of a control takes with that of its owner.
-const NAME_SHARE: f32 = 0.5;
+/// The width below which a control with its owner's name has this name above its slider, in points.
+const NAMED_WIDTH: f32 = 500.0;
 
 const FIELD_WIDTH: f32 = 72.0;
 /// The side of the button that pins a slider, in points.
@@ -66,8 +66,9 @@ impl Control<'_> {
         let animated = style.setting().cloned().filter(|setting| !setting.restarts());
         let motion = animated.as_ref().and_then(|setting| Motion::of(ui.ctx(), setting));
         let help = SliderHelp { text: self.help(animated.is_some(), motion.as_ref()), beside: ui.max_rect().x_range() };
+        let least = if matches!(style, SliderStyle::Named(_)) { NAMED_WIDTH } else { form::ONE_LINE_WIDTH };
         let shown = ui.scope(|ui| {
-            if ui.available_width() < form::ONE_LINE_WIDTH {
+            if ui.available_width() < least {
                 self.label_cell(ui, Label::new(label).wrap(), ui.available_width(), &help, value);
                 ui.horizontal(|ui| self.inputs(ui, &name, &help, value, style));
             } else {
@@ -75,8 +76,7 @@ impl Control<'_> {
                     let (label, width) = match style {
                         SliderStyle::Named(_) => {
                             let font = TextStyle::Body.resolve(ui.style());
-                            let width = text_width(ui, &font, label).min(NAME_SHARE * ui.available_width());
-                            (Label::new(label).truncate(), width)
+                            (Label::new(label), text_width(ui, &font, label))
                         }
                         _ => (Label::new(label).wrap(), form::NAME_WIDTH),
                     };

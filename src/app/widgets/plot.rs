@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{
-    Align2, Color32, FontId, Grid, Rangef, Rect, RectAlign, Response, Sense, Shape, Stroke, TextFormat, TextStyle,
-    Tooltip, Ui, Vec2, WidgetInfo, pos2, vec2,
+    Align2, Color32, Context, FontId, Grid, Id, Rangef, Rect, RectAlign, Response, Sense, Shape, Stroke, TextFormat,
+    TextStyle, Tooltip, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 use egui_plot::{AxisHints, GridMark, Plot, PlotBounds, PlotPoint, PlotTransform, PlotUi, VLine};
 use valleyscope_experiments::view::AxisScale;
@@ -280,8 +280,25 @@ pub(crate) fn short_name(name: &str) -> &str {
     name.split_once(", ").map_or(name, |(own, _)| own)
 }
 
+fn readouts_id() -> Id {
+    Id::unique("readouts are shown")
+}
+
+/// Shows the values under the pointer, or hides them, as presentations do until they are asked for.
+pub(crate) fn set_readouts(ctx: &Context, are_shown: bool) {
+    ctx.data_mut(|data| data.insert_temp(readouts_id(), are_shown));
+}
+
+/// Returns whether the values under the pointer are shown.
+pub(crate) fn has_readouts(ctx: &Context) -> bool {
+    ctx.data(|data| data.get_temp(readouts_id())).unwrap_or(true)
+}
+
 /// Shows a table of values beside the pointer, on the side where the plot has more room, and a note below it.
 pub(crate) fn readout(response: &Response, title: &str, note: Option<&str>, rows: impl FnOnce(&mut Ui)) {
+    if !has_readouts(&response.ctx) {
+        return;
+    }
     let mut tooltip = Tooltip::for_widget(response).at_pointer().gap(14.0);
     let is_right = response.hover_pos().is_some_and(|at| at.x > response.rect.center().x);
     tooltip.popup = tooltip.popup.align(if is_right { RectAlign::LEFT_START } else { RectAlign::RIGHT_START });

@@ -7,6 +7,7 @@
 
 mod background;
 pub mod figures;
+mod notes;
 mod page;
 mod recording;
 
@@ -14,6 +15,7 @@ use std::collections::VecDeque;
 
 use background::LandscapePicture;
 use figures::{LessonPictureError, PageFigure};
+pub use notes::notes_page;
 use recording::{Recording, RunPlan, StepPlan, plan};
 use valleyscope_engine::simulation::{SettingError, Simulation};
 use valleyscope_engine::spec_error::SpecError;

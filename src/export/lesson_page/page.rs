@@ -89,6 +89,7 @@ struct Metric {
 struct Step<'a> {
     section: Option<&'a str>,
     text: &'a str,
+    notes: &'a str,
     run: usize,
     from: u64,
     to: u64,
@@ -272,6 +273,7 @@ fn step_data<'a>(lesson: &'a [LessonStep], index: usize, plan: &'a StepPlan, fig
     Step {
         section: step.section.as_deref(),
         text: &step.text,
+        notes: &step.notes,
         run: own.run,
         from: plan.from,
         to: plan.to,

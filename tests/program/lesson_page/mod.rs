@@ -330,3 +330,21 @@ fn an_existing_file_is_replaced_only_where_that_is_asked_for() {
     expect_code(&sandbox.run(&[&args[..], &["--replace"]].concat()), 0);
     assert!(fs::read_to_string(sandbox.join("page.html")).unwrap().contains("It goes on."));
 }
+
+#[test]
+fn the_notes_of_a_lesson_are_a_page_to_print() {
+    let sandbox = Sandbox::new();
+    expect_code(&sandbox.run(&["lesson", "lesson", "--notes", "notes.html"]), 0);
+    let page = fs::read_to_string(sandbox.join("notes.html")).unwrap();
+    assert!(page.contains("<title>Notes: A walk into the narrowing valley</title>") && page.contains("@page"));
+    let mut rest = page.as_str();
+    for step in built_in("lesson").lesson {
+        for text in [step.section.unwrap_or_default(), step.text, step.notes] {
+            let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+            rest = rest.split_once(&escaped).unwrap_or_else(|| panic!("missing or at another place: {text}")).1;
+        }
+    }
+    expect_error(&sandbox.run(&["lesson", "lesson", "--notes", "notes.html"]), 2, &["exists already", "--replace"]);
+    expect_error(&sandbox.run(&["lesson", "lesson", "--notes", "notes.pdf"]), 2, &["--notes", ".html"]);
+    expect_error(&sandbox.run(&["lesson", "lesson"]), 2, &["--html"]);
+}

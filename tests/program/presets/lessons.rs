@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use valleyscope_engine::simulation::{Bucket, Setting, Simulation, SimulationSpec};
-use valleyscope_experiments::preset::{Claim, Comparison, LandscapePreset, LessonStep, Preset, built_ins};
+use valleyscope_experiments::preset::{Claim, Comparison, LandscapePreset, LessonStep, Preset, built_ins, next_lesson};
 use valleyscope_experiments::view::DiagnosticMetric;
 
 fn lessons() -> impl Iterator<Item = (&'static str, &'static LandscapePreset)> {
@@ -173,9 +173,12 @@ fn is_step(before: &str, number: f64, step: &LessonStep, pause: Option<u64>) -> 
     (before.ends_with("step ") || before.ends_with("steps ")) && ends.flatten().any(|end| end as f64 == number)
 }
 
-/// Returns the numbers in a step's text that neither a claim nor a setting covers.
+/// Returns the numbers in a step's text and notes that neither a claim nor a setting covers.
 fn unchecked(step: &LessonStep, spec: &SimulationSpec) -> Vec<String> {
-    let text = step.text.as_str();
+    [&step.text, &step.notes].into_iter().flat_map(|text| unchecked_in(text, step, spec)).collect()
+}
+
+fn unchecked_in(text: &str, step: &LessonStep, spec: &SimulationSpec) -> Vec<String> {
     let stated = |place: &Range<usize>| {
         step.claims.iter().filter(|claim| claim.is == Comparison::Stated).any(|claim| {
             let words = text.match_indices(&claim.words);
@@ -198,7 +201,8 @@ fn claims_cover_every_number_of_a_lesson() {
             let spec = preset.spec_at(index).unwrap();
             assert_eq!(unchecked(step, &spec), [""; 0], "{name}");
             for claim in &step.claims {
-                assert!(step.text.contains(&claim.words), "{name}: “{}” in: {}", claim.words, step.text);
+                let is_made = [&step.text, &step.notes].iter().any(|text| text.contains(&claim.words));
+                assert!(is_made, "{name}: “{}” in: {}\n{}", claim.words, step.text, step.notes);
             }
         }
     }
@@ -222,15 +226,15 @@ fn an_uncovered_number_is_found() {
     let spec = lesson.spec_at(2).unwrap();
     let after = |text: &str, other: &str| {
         let mut step = lesson.lesson[2].clone();
-        assert!(step.text.contains(text), "{}", step.text);
-        step.text = step.text.replace(text, other);
+        assert!(step.notes.contains(text), "{}", step.notes);
+        step.notes = step.notes.replace(text, other);
         unchecked(&step, &spec).len()
     };
     assert_eq!(after("σ = 1", "σ = 1"), 0);
     assert_eq!(after("σ = 1", "σ = 2"), 1, "another setting");
-    assert_eq!(after("at step 500", "at step 400"), 1, "another step");
+    assert_eq!(after("At step 500", "At step 400"), 1, "another step");
     assert_eq!(after("Adam at 1.9", "Adam at 1.8"), 1, "another value");
-    assert_eq!(after("is ahead", "is 9 steps ahead"), 1, "a new number");
+    assert_eq!(after("stay ahead", "stay 9 steps ahead"), 1, "a new number");
 }
 
 #[test]
@@ -259,6 +263,8 @@ fn a_lesson_s_settings_add_up_and_can_be_taken_back() {
 fn each_lesson_shows_a_formula_and_leaves_it_to_the_run_who_is_ahead() {
     for (name, preset) in lessons() {
         assert!(preset.lesson.iter().any(|step| step.formula.is_some()), "{name}");
+        let is_without = |step: &LessonStep| step.notes.is_empty() || step.formula.is_some() && step.term.is_none();
+        assert!(!preset.lesson.iter().any(is_without), "{name}: each step has notes, and each formula a term");
         for (step, mark) in preset.lesson.iter().flat_map(|step| step.marks.iter().map(move |mark| (step, mark))) {
             assert!(!mark.text.ends_with("ahead"), "{name}: {mark:?} is computed from the run that is shown");
             // A mark stands where a claim begins or ends.
@@ -266,4 +272,16 @@ fn each_lesson_shows_a_formula_and_leaves_it_to_the_run_who_is_ahead() {
             assert!(is_claimed, "{name}: {mark:?}");
         }
     }
+}
+
+#[test]
+fn lessons_follow_each_other_in_the_order_of_the_library() {
+    let titles: Vec<&str> = lessons().map(|(_, preset)| preset.title.as_str()).collect();
+    let next = |title: &str| next_lesson(title).map(Preset::title);
+    assert!(titles.len() >= 4);
+    for pair in titles.windows(2) {
+        assert_eq!(next(pair[0]), Some(pair[1]));
+    }
+    assert_eq!(next(titles[titles.len() - 1]), None);
+    assert_eq!(next("Of my own"), None);
 }

@@ -206,8 +206,8 @@ fn impossible_steps_of_a_lesson_are_refused() {
     refused(lesson, &with("(text: \"Go.\", play: yes)"), "yes", &["`true` or `false`"]);
     refused(lesson, &with("(section: \"\", text: \"Go.\")"), "\"\"", &["`lesson[1].section`", "empty"]);
     let more = |fields: &str| with(&format!("(text: \"Look.\", {fields})"));
-    let good = "marks: [(step: 60, text: \"here\")], formula: 3, figure: (name: \"fig2a\", point: (1.0, 10.0)), \
-                view: (projection: Space)";
+    let good = "notes: \"Say this.\", marks: [(step: 60, text: \"here\")], formula: 3, term: \"∇L(θ)\", \
+                figure: (name: \"fig2a\", point: (1.0, 10.0)), view: (projection: Space)";
     Preset::parse(&GOOD.replace(lesson, &more(good)), "good.ron").unwrap();
     refused(lesson, &more("marks: [(step: 9, text: \"\")]"), "\"\"", &["`lesson[1].marks[0].text`", "empty"]);
     let words = ["`lesson[1].marks[0].step`", "101", "after the pause at step 100"];
@@ -218,6 +218,12 @@ fn impossible_steps_of_a_lesson_are_refused() {
         "4",
         &["`lesson[1].formula`", "id of an optimizer that is enabled", "found 4"],
     );
+    let words = ["`lesson[1].term`", "must be left out", "`formula`"];
+    refused(lesson, &more("term: \"g\""), "\"g\"", &words);
+    let words = ["`lesson[1].term`", "a part of one of the lines", "∇L(θ)", "found `√x`"];
+    refused(lesson, &more("formula: 3, term: \"√x\""), "\"√x\"", &words);
+    let long = format!("(text: \"{}\")", "a".repeat(161));
+    refused(lesson, &with(&long), "\"a", &["`lesson[1].text`", "at most 160", "161", "`notes`"]);
     let names = ["`lesson[1].figure.name`", "fig1c, saturation, fig2a", "`fig9`"];
     refused(lesson, &more("figure: (name: \"fig9\")"), "\"fig9\"", &names);
     let words = ["`lesson[1].figure.point`", "left out", "fig1c has no such axes", "fig2a"];

@@ -263,12 +263,12 @@ fn preset() -> impl Strategy<Value = LandscapePreset> {
     let show = prop::sample::subsequence(DiagnosticMetric::ALL.to_vec(), 0..=DiagnosticMetric::ALL.len());
     let section = proptest::option::of("[a-zé ]{0,20}x");
     let claims = prop::collection::vec(claim(), 0..3);
-    let text = r#"[a-z"\\ \nωé]{1,30}x"#;
+    let text = (r#"[a-z"\\ \nωé]{1,30}x"#, r#"[a-z"\\ \nωé]{0,60}"#);
     let settings = || prop::collection::vec(setting(), 0..4);
     let compared = prop::collection::vec(settings(), 0..3);
     let step = (section, text, settings(), compared, any::<bool>(), show, claims, shown_by_step());
-    let step = step.prop_map(|(section, text, set, compared, play, show, claims, shown)| {
-        let mut step = LessonStep { section, text, set, compared, play, show, claims, ..shown };
+    let step = step.prop_map(|(section, (text, notes), set, compared, play, show, claims, shown)| {
+        let mut step = LessonStep { section, text, notes, set, compared, play, show, claims, ..shown };
         if !step.marks.is_empty() {
             // Otherwise the run would have to pause at the last of them or later.
             step.set.push(Setting::Steps(None));
@@ -295,6 +295,7 @@ fn preset() -> impl Strategy<Value = LandscapePreset> {
             let is_run = |id: &u32| simulation.optimizers.iter().any(|it| it.id == *id && it.enabled);
             for step in &mut lesson {
                 step.formula = step.formula.filter(is_run);
+                step.term = step.formula.map(|_| "∇L(".to_owned());
             }
             let mut preset = LandscapePreset { description, view, lesson, ..LandscapePreset::new(title, simulation) };
             preset.simulations[0].changes = changes;

@@ -5,7 +5,7 @@ use egui::{Event, Key, Modifiers, PointerButton, Rect, Shape, pos2};
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::player::Playback;
 use valleyscope_engine::simulation::Setting;
-use valleyscope_experiments::preset::{LandscapePreset, Preset};
+use valleyscope_experiments::preset::{LandscapePreset, LessonStep, Preset, built_ins};
 
 use super::harness::{App, Begin, PLAIN};
 use super::timeline::noise;
@@ -135,11 +135,16 @@ fn a_step_continues_a_run_or_begins_one_and_pauses() {
 }
 
 #[test]
-fn plots_views_formulas_and_figures_are_chosen() {
+fn notes_plots_views_formulas_and_figures_are_chosen() {
     let mut app = editing();
+    app.replace("Notes of the step", Role::MultilineTextInput, "Ask why.");
     app.button("The step names Spread |v|");
     app.choose("Update rule that the step shows", "Signum");
     assert!(app.shows("A step of Signum"), "the rule stands beside the landscape");
+    app.replace("Highlighted part of the rule", Role::TextInput, "sign(s)");
+    assert!(app.shows("`lesson[0].term` must be a part of one of the lines"));
+    app.replace("Highlighted part of the rule", Role::TextInput, "sign(m)");
+    assert!(!app.shows("`lesson[0].term`"));
     app.choose("Figure that the step shows", "fig2a");
     app.click(Role::CheckBox, "Point");
     app.until("the picture", |app| app.shows("Figure fig2a, with a marked point"));
@@ -152,6 +157,7 @@ fn plots_views_formulas_and_figures_are_chosen() {
     let preset = saved(&mut app, "a-lesson.ron");
     let step = &preset.lesson[0];
     assert_eq!((step.show.len(), step.formula), (1, Some(1)));
+    assert_eq!((step.term.as_deref(), step.notes.as_str()), (Some("sign(m)"), "Ask why."));
     assert_eq!(step.figure.as_ref().and_then(|figure| figure.point), Some([0.5, 10.0]), "σ and a of the lesson");
     assert!(step.view.as_ref().is_some_and(|view| view.is_in_space()));
     assert!(preset.view.is_none_or(|view| !view.is_in_space()), "the preset's own view is as before");
@@ -262,6 +268,34 @@ const PRESENTED_LESSON: &str = r#"Landscape(
         ),
     ],
 )"#;
+
+#[test]
+fn the_rows_of_the_editor_stay_where_they_are() {
+    let mut app = editing();
+    app.button("Edit step 2").settle();
+    let rows = |app: &App| {
+        let fields = [
+            (Role::CheckBox, "Begins anew"),
+            (Role::Button, "Take over the present view"),
+            (Role::Button, "Take over the present settings"),
+            (Role::ComboBox, "Update rule that the step shows"),
+            (Role::ComboBox, "Figure that the step shows"),
+        ];
+        fields.map(|(role, name)| app.harness.get_by_role_and_label(role, name).rect())
+    };
+    let mark = |app: &App| app.harness.get_by_label_contains("Mark step").rect();
+    let (before, button) = (rows(&app), mark(&app));
+    app.set_slider("Noise σ", 2.0).settle();
+    assert!(app.shows("The present settings are others."));
+    assert_eq!(rows(&app), before, "a warning appears");
+    app.set_slider("Sharpness a", 30.0).settle();
+    app.button("Take over the present settings").settle();
+    assert_eq!(rows(&app), before, "the list of settings grows");
+    for _ in 0..2 {
+        app.press("Mark step").settle();
+    }
+    assert_eq!((rows(&app), mark(&app)), (before, button), "the list of marks grows");
+}
 
 /// Starts a presentation of the lesson at a step, from 0.
 fn presenting(size: [f32; 2], pixels_per_point: f32, step: usize) -> App {
@@ -432,4 +466,123 @@ fn page_keys_go_through_a_lesson_also_from_a_slider() {
     assert!(app.shows("2 / 4"));
     app.key(Key::PageUp);
     assert!(app.shows("1 / 4"));
+}
+
+/// Starts a presentation of a built-in lesson, which does not play.
+fn presenting_built_in(name: &str, size: [f32; 2]) -> App {
+    let built_in = built_ins().iter().find(|built_in| built_in.name == name).expect("it is built in");
+    let mut app = App::begin(Begin { preset: Some(built_in.text), size, ..Begin::default() });
+    app.key(Key::F11);
+    app
+}
+
+#[test]
+fn every_step_of_every_lesson_has_two_lines_a_whole_rule_and_room_for_the_pictures() {
+    for size in [[1280.0, 720.0], [1440.0, 900.0], [1920.0, 1080.0]] {
+        for built_in in built_ins() {
+            let Preset::Landscape(preset) = &built_in.preset else { continue };
+            if preset.lesson.is_empty() {
+                continue;
+            }
+            let mut app = presenting_built_in(built_in.name, size);
+            let screen = app.harness.ctx.content_rect();
+            for (index, step) in preset.lesson.iter().enumerate() {
+                let of = format!("{} {} at {size:?}", built_in.name, index + 1);
+                let text = app.harness.get_by_role_and_label(Role::Label, &shown_text(&preset.lesson, index)).rect();
+                assert!(text.height() <= 2.0 * 17.0 * 1.3, "{of}: the text is {} high", text.height());
+                let timeline = app.harness.get_by_role_and_label(Role::Slider, "Timeline").rect();
+                // Between the bar, in which the text is centred, and the marks of the timeline.
+                let pictures = timeline.top() - 9.0 - (text.center().y + 28.0);
+                assert!(pictures >= screen.height() * 2.0 / 3.0, "{of}: {pictures} of {}", screen.height());
+                let plots: Vec<Rect> = app.harness.query_all_by_role(Role::Figure).map(|plot| plot.rect()).collect();
+                let fits = |plot: &Rect| plot.bottom() <= timeline.top() && screen.contains_rect(*plot);
+                assert!(!plots.is_empty() && plots.iter().all(fits), "{of}: {plots:?}");
+                if step.formula.is_some() {
+                    app.until("numbers of a particle", |app| index == 0 || app.shows("particle 1, step"));
+                    let rule = app.harness.get_by_label_contains("A step of ");
+                    let node = rule.accesskit_node();
+                    let name: String = [node.label(), node.value()].into_iter().flatten().collect();
+                    for (line, _) in step.rule_lines(&preset.spec_at(index).expect("it fits")) {
+                        assert!(name.contains(&line), "{of}: {line}");
+                    }
+                    let (rule, lines) = (rule.rect(), name.lines().count() as f32);
+                    assert!(rule.height() <= lines * 16.0 * 1.35, "{of}: lines of the rule are broken");
+                    let column =
+                        Rect::from_x_y_ranges(0.62 * screen.width()..=screen.right(), text.bottom()..=timeline.top());
+                    assert!(column.contains_rect(rule), "{of}: {rule} is not within {column}");
+                    assert!(plots.iter().all(|plot| plot.top() > rule.bottom()), "{of}: the rule meets a plot");
+                }
+                for slider in app.harness.query_all_by_role(Role::Slider) {
+                    assert!(slider.rect().width() >= 120.0, "{of}: {:?}", slider.accesskit_node().label());
+                }
+                app.key(Key::PageDown);
+            }
+        }
+    }
+}
+
+/// Returns the text of a step as it is shown, after the name of its section.
+fn shown_text(lesson: &[LessonStep], index: usize) -> String {
+    let section = lesson[..=index].iter().rev().find_map(|step| step.section.as_ref()).expect("it has sections");
+    format!("{section} · {}", lesson[index].text)
+}
+
+#[test]
+fn notes_are_shown_and_hidden() {
+    let mut app = presenting_built_in("lesson-focus", [1280.0, 720.0]);
+    let notes = "FOCUS adds the attraction to where it was";
+    assert!(!app.shows(notes), "the class does not see them");
+    app.key(Key::N);
+    assert!(app.shows(notes));
+    app.key(Key::PageDown);
+    assert!(app.shows("at step 300 both are at u = 1.9"));
+    app.button("Hide the speaker notes");
+    assert!(!app.shows("at step 300 both are at u = 1.9"));
+}
+
+#[test]
+fn the_end_lists_what_was_seen_and_opens_the_next_lesson() {
+    let mut app = presenting_built_in("lesson", [1280.0, 720.0]);
+    (0..6).for_each(|_| app.key(Key::PageDown));
+    assert!(app.shows("7 / 7") && !app.shows("What was seen"));
+    app.key(Key::PageDown);
+    assert!(app.shows("What was seen in “A walk into the narrowing valley”"));
+    let screen = app.harness.ctx.content_rect();
+    for sentence in
+        ["slides down the middle, and Signum", "Noise starves Adam", "Without weight decay all three get deeper"]
+    {
+        let entry = app
+            .harness
+            .get_all_by_role(Role::Button)
+            .find(|entry| entry.accesskit_node().label().is_some_and(|label| label.contains(sentence)));
+        assert!(screen.contains_rect(entry.expect(sentence).rect()), "{sentence}");
+    }
+    app.key(Key::PageUp);
+    assert!(app.shows("7 / 7") && !app.shows("What was seen"));
+    app.button("End of the lesson").settle();
+    app.button("Next lesson: Why noise starves Adam").settle();
+    assert!(app.shows("1 / 9") && app.shows("Adam divides the average gradient"));
+    assert!(!app.shows("What was seen"));
+}
+
+#[test]
+fn values_under_the_pointer_are_shown_on_request() {
+    let mut app = presenting([1280.0, 720.0], 1.0, 1);
+    let is_shown = |app: &App| {
+        let is_it = |shape: &Shape| matches!(shape, Shape::Text(text) if text.galley.text() == "∂L/∂x");
+        app.harness.output().shapes.iter().any(|clipped| is_it(&clipped.shape))
+    };
+    let canvas = app.harness.get_by_role_and_label(Role::Canvas, "Landscape").rect();
+    app.harness.event(Event::PointerMoved(canvas.center() + egui::vec2(20.0, 30.0)));
+    app.settle();
+    assert!(!is_shown(&app));
+    app.key(Key::P);
+    assert!(is_shown(&app), "the ring brings them");
+    app.key(Key::P);
+    assert!(!is_shown(&app));
+    app.key(Key::Escape);
+    let canvas = app.harness.get_by_role_and_label(Role::Canvas, "Landscape").rect();
+    app.harness.event(Event::PointerMoved(canvas.center() + egui::vec2(20.0, 30.0)));
+    app.settle();
+    assert!(is_shown(&app), "outside of a presentation they are always shown");
 }

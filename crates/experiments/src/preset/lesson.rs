@@ -7,6 +7,7 @@ use valleyscope_engine::spec_error::{SpecError, broken};
 
 use super::simulations::{PresetSimulation, TitledSimulation, check_settings};
 use super::{LandscapePreset, check_setting, check_view};
+use crate::view::rule_summary::formulas_from_gradient;
 use crate::view::{DiagnosticMetric, ViewSettings};
 
 /// One step of a lesson.
@@ -16,8 +17,11 @@ pub struct LessonStep {
     /// The name of the section that begins with this step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<String>,
-    /// Some sentences about what to look at.
+    /// What the class reads: in a presentation at most two lines. Its first sentence states what is seen.
     pub text: String,
+    /// What the speaker says beyond the text.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub notes: String,
     /// Settings applied when the step is shown, on top of those of the previous steps. The run then restarts, unless
     /// they only determine where it pauses: with nothing but [`Setting::Steps`], the run of the previous step
     /// continues.
@@ -41,10 +45,13 @@ pub struct LessonStep {
     /// The id of the optimizer whose update rule is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub formula: Option<u32>,
+    /// The highlighted part of one of its lines, such as `√ŝ`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub term: Option<String>,
     /// A figure of the paper, shown beside the landscape.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figure: Option<LessonFigure>,
-    /// The claims of the text about the run. The window does not show them.
+    /// The claims of text and notes about the run. The window does not show them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
 }
@@ -73,7 +80,7 @@ pub struct LessonFigure {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// The part of the text that makes the claim.
+    /// The part of the text or the notes that makes the claim.
     pub words: String,
     pub metric: DiagnosticMetric,
     /// The id of the optimizer.
@@ -108,7 +115,11 @@ pub enum Comparison {
 
 impl LessonStep {
     /// The largest number of characters of a text.
-    pub const LONGEST_TEXT: usize = 1000;
+    pub const LONGEST_TEXT: usize = 160;
+    /// The largest number of characters of the notes.
+    pub const LONGEST_NOTES: usize = 2000;
+    /// The largest number of characters of a highlighted term.
+    pub const LONGEST_TERM: usize = 60;
     /// The largest number of characters of a section's name.
     pub const LONGEST_SECTION: usize = 60;
     /// The largest number of marks.
@@ -117,6 +128,18 @@ impl LessonStep {
     /// Returns whether the step continues the run of the previous one and only sets where it pauses.
     pub fn goes_on(&self) -> bool {
         !self.set.is_empty() && self.set.iter().all(|setting| matches!(setting, Setting::Steps(_)))
+    }
+
+    /// Returns the first sentence of the text.
+    pub fn first_sentence(&self) -> &str {
+        let line = self.text.trim().lines().next().unwrap_or_default();
+        line.find(". ").map_or(line, |end| &line[..=end])
+    }
+
+    /// Returns the lines of the update rule that the step shows on its simulation, with their meanings.
+    pub fn rule_lines(&self, simulation: &SimulationSpec) -> Vec<(String, &'static str)> {
+        let shown = simulation.optimizers.iter().find(|optimizer| Some(optimizer.id) == self.formula);
+        shown.map_or_else(Vec::new, |shown| formulas_from_gradient(&simulation.noise.kind(), shown.rule.rule))
     }
 }
 
@@ -240,7 +263,12 @@ pub(super) fn check_step(first: &SimulationSpec, lesson: &[LessonStep], number: 
     if text.trim().is_empty() {
         return broken(format!("{path}.text"), "must not be empty");
     }
-    SpecError::check_length(&format!("{path}.text"), text, 1..=LessonStep::LONGEST_TEXT)?;
+    if text.chars().count() > LessonStep::LONGEST_TEXT {
+        let (most, found) = (LessonStep::LONGEST_TEXT, text.chars().count());
+        let complaint = format!("must have at most {most} characters, found {found}; the rest belongs into `notes`");
+        return broken(format!("{path}.text"), complaint);
+    }
+    SpecError::check_length(&format!("{path}.notes"), &step.notes, 0..=LessonStep::LONGEST_NOTES)?;
     let paused_at = simulation.steps;
     for (index, setting) in step.set.iter().enumerate() {
         check_setting(simulation, setting, || format!("{path}.set[{index}]"))?;
@@ -252,7 +280,7 @@ pub(super) fn check_step(first: &SimulationSpec, lesson: &[LessonStep], number: 
         check_view(view).map_err(|error| error.at(&path))?;
     }
     check_marks(&path, &step.marks, simulation.steps)?;
-    check_formula(&path, step.formula, simulation)?;
+    check_formula(&path, step, simulation)?;
     if let Some(figure) = &step.figure {
         check_figure(&format!("{path}.figure"), figure)?;
     }
@@ -296,14 +324,24 @@ fn check_marks(path: &str, marks: &[LessonMark], pause: Option<u64>) -> Result<(
     Ok(())
 }
 
-fn check_formula(path: &str, formula: Option<u32>, simulation: &SimulationSpec) -> Result<(), SpecError> {
+fn check_formula(path: &str, step: &LessonStep, simulation: &SimulationSpec) -> Result<(), SpecError> {
     let is_run = |id: u32| simulation.optimizers.iter().any(|optimizer| optimizer.id == id && optimizer.enabled);
-    match formula.filter(|&id| !is_run(id)) {
-        Some(id) => {
-            broken(format!("{path}.formula"), format!("must be the id of an optimizer that is enabled, found {id}"))
-        }
-        None => Ok(()),
+    if let Some(id) = step.formula.filter(|&id| !is_run(id)) {
+        let complaint = format!("must be the id of an optimizer that is enabled, found {id}");
+        return broken(format!("{path}.formula"), complaint);
     }
+    let Some(term) = &step.term else { return Ok(()) };
+    let path = format!("{path}.term");
+    if step.formula.is_none() {
+        return broken(path, "must be left out, or the step must have a `formula`, of which it is a part");
+    }
+    SpecError::check_length(&path, term, 1..=LessonStep::LONGEST_TERM)?;
+    let lines = step.rule_lines(simulation);
+    if lines.iter().any(|(line, _)| line.contains(term)) {
+        return Ok(());
+    }
+    let lines: Vec<String> = lines.iter().map(|(line, _)| format!("`{line}`")).collect();
+    broken(path, format!("must be a part of one of the lines {}, found `{term}`", lines.join(", ")))
 }
 
 fn check_figure(path: &str, figure: &LessonFigure) -> Result<(), SpecError> {

@@ -204,6 +204,13 @@ macro_rules! files {
     };
 }
 
+/// Returns the built-in lesson that follows the one of this title in teaching.
+pub fn next_lesson(title: &str) -> Option<&'static Preset> {
+    let lessons = built_ins().iter().map(|built_in| &built_in.preset);
+    let lessons = lessons.filter(|preset| matches!(preset, Preset::Landscape(it) if !it.lesson.is_empty()));
+    lessons.skip_while(|preset| preset.title() != title).nth(1)
+}
+
 /// Returns all built-in presets, in the best order for teaching.
 pub fn built_ins() -> &'static [BuiltIn] {
     static BUILT_INS: LazyLock<Vec<BuiltIn>> = LazyLock::new(|| {

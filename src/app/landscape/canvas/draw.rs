@@ -20,6 +20,7 @@ use crate::app::landscape::branches::BRANCH_OPACITY;
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
 use crate::app::widgets::icons::{color_of, draw_marker, marker_of, rgb_of};
+use crate::app::widgets::plot::has_readouts;
 use crate::app::widgets::theme;
 use crate::draw::{Canvas, LandscapePainter, Projection, marker_shape, polylines, space_axes};
 use crate::gpu::{EnsembleKey, EnsembleStyle, Scene, SpaceScene};
@@ -159,6 +160,7 @@ impl LandscapePanel {
         let chosen_color = legend.show(ui, canvas, live);
         if let Some(pointer) = response.hover_pos()
             && !response.dragged()
+            && has_readouts(ui.ctx())
             && let Some(xy) = projection.xy((pointer - canvas.min).into())
         {
             let taken = [legend.area, key_area];

@@ -523,7 +523,7 @@ fn show_result(ui: &mut Ui, result: &str) {
     ui.label(RichText::new(result).color(result_color(ui)));
 }
 
-fn result_color(ui: &Ui) -> Color32 {
+pub(crate) fn result_color(ui: &Ui) -> Color32 {
     match ui.ctx().theme() {
         egui::Theme::Dark => Color32::from_rgb(140, 200, 255),
         egui::Theme::Light => Color32::from_rgb(0, 80, 160),

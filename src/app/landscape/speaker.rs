@@ -1,0 +1,108 @@
+//! What a speaker has beside the steps of a lesson: the notes, and the end with the next lesson.
+
+use egui::{Align, Align2, Button, Context, Frame, Layout, Panel, RichText, ScrollArea, Ui, Window, vec2};
+use valleyscope_experiments::preset::{LessonStep, Preset, next_lesson};
+
+use super::LandscapeTab;
+use super::lesson::entries;
+use crate::app::shell::actions::{Action, LandscapeAction, Requests};
+use crate::app::shell::presets::file_stem;
+use crate::app::widgets::icons::{Icon, icon_button};
+use crate::export::lesson_page::notes_page;
+
+/// The share of the window's height that the notes take.
+const NOTES_SHARE: f32 = 0.22;
+/// The largest width of the end of a lesson, in points, and its largest share of the window.
+const END_WIDTH: f32 = 660.0;
+const END_SHARE: f32 = 0.8;
+
+impl LandscapeTab {
+    /// Shows the speaker notes of the lesson's step.
+    pub(super) fn show_notes(&mut self, ui: &mut Ui) {
+        let Some((index, lesson)) = self.editor.lesson().filter(|_| self.has_notes) else { return };
+        let height = NOTES_SHARE * ui.ctx().content_rect().height();
+        let mut is_hidden = false;
+        Panel::bottom("speaker notes").resizable(false).exact_size(height).show(ui, |ui| {
+            ui.horizontal(|ui| {
+                ui.strong(format!("Speaker notes {} / {}", index + 1, lesson.len()));
+                ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                    let hide = icon_button(ui, Icon::Close, 20.0, "Hide the speaker notes", "Hide (N)");
+                    is_hidden = hide.clicked();
+                });
+            });
+            ScrollArea::vertical().id_salt(("notes", index)).auto_shrink(false).show(ui, |ui| {
+                match lesson[index].notes.as_str() {
+                    "" => ui.weak("This step has no notes."),
+                    notes => ui.label(notes),
+                };
+            });
+        });
+        self.has_notes &= !is_hidden;
+    }
+
+    /// Shows what was seen in the lesson, and the next lesson.
+    pub(super) fn show_end(&mut self, ctx: &Context, requests: &mut Requests) {
+        let Some((_, lesson)) = self.editor.lesson().filter(|_| self.is_at_end) else { return };
+        let next = self.next_lesson();
+        let size = ctx.content_rect().size();
+        let frame = Frame::window(&ctx.global_style()).inner_margin(16);
+        let end = Window::new("End of the lesson").title_bar(false).resizable(false).frame(frame);
+        let (mut is_closed, mut is_next) = (false, false);
+        end.anchor(Align2::CENTER_CENTER, vec2(0.0, 0.0)).show(ctx, |ui| {
+            ui.set_width(END_WIDTH.min(END_SHARE * size.x));
+            ui.label(RichText::new(format!("What was seen in “{}”", self.lesson_title())).heading().strong());
+            ui.add_space(4.0);
+            let is_listed = |step: &LessonStep| step.play || !lesson.iter().any(|it| it.play);
+            ScrollArea::vertical().max_height(0.6 * size.y).show(ui, |ui| {
+                entries(ui, None, lesson, is_listed, requests);
+            });
+            ui.separator();
+            let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
+            ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
+                if let Some(next) = next {
+                    let fill = ui.visuals().selection.bg_fill;
+                    let button =
+                        Button::new(RichText::new(format!("Next lesson: {}", next.title())).strong()).fill(fill);
+                    is_next = ui.add(button).on_hover_text("Page Down").clicked();
+                } else {
+                    ui.weak("This was the last lesson.");
+                }
+                is_closed = ui.button("Back").on_hover_text("Page Up").accessible_name("Back to the lesson").clicked();
+            });
+        });
+        self.is_at_end &= !is_closed;
+        requests.actions.extend(next.filter(|_| is_next).map(|next| Action::Open(Box::new(next.clone()))));
+    }
+
+    /// Saves the notes of the lesson as a page.
+    pub(super) fn save_notes(&self, requests: &mut Requests) {
+        let preset = self.preset();
+        let suggested_name = format!("{}-notes.html", file_stem(&preset.title));
+        requests.actions.push(Action::SaveText { text: notes_page(&preset), suggested_name });
+    }
+
+    fn lesson_title(&self) -> &str {
+        &self.editor.saved_state().preset.title
+    }
+
+    fn next_lesson(&self) -> Option<&'static Preset> {
+        next_lesson(self.lesson_title())
+    }
+
+    /// Returns the request of Page Down, or of Page Up.
+    pub(super) fn turn_page(&mut self, is_forth: bool) -> Option<Action> {
+        let (step, lesson) = self.editor.lesson()?;
+        let last = lesson.len() - 1;
+        let action = match (self.is_at_end, is_forth) {
+            (true, true) => return self.next_lesson().map(|next| Action::Open(Box::new(next.clone()))),
+            (true, false) => {
+                self.is_at_end = false;
+                return None;
+            }
+            (false, true) if step == last => LandscapeAction::EndLesson,
+            (false, true) => LandscapeAction::GoToStep(step + 1),
+            (false, false) => LandscapeAction::GoToStep(step.checked_sub(1)?),
+        };
+        Some(Action::Landscape(action))
+    }
+}
