@@ -88,13 +88,17 @@ fn progress(ui: &mut Ui, live: &Live) {
     response.on_hover_text(format!("{particle_steps} particle steps a second, over all optimizers"));
 }
 
-/// Shows whether the run plays, its step and the noise in a row, for presentations. The titles of simulations side by
-/// side name the noise where it differs.
-pub(crate) fn state(ui: &mut Ui, live: &Live, requests: &mut Requests) {
+/// Shows whether the run plays, its step, the noise and the speed in a row, for presentations. The titles of simulations
+/// side by side name the noise where it differs.
+pub(crate) fn state(ui: &mut Ui, live: &Live, pace: PlaybackPace, requests: &mut Requests) {
     let Some(snapshot) = &live.snapshot else { return };
     play_button(ui, live, ui.spacing().interact_size.y, requests);
     let step = if live.is_side_by_side() { step(snapshot) } else { step_and_noise(snapshot) };
-    ui.label(format!("{step} · {}", in_words(snapshot.playback)));
+    let speed = match pace.unlimited {
+        true => "full speed".to_owned(),
+        false => format!("{} steps/s", number::text(pace.steps_per_sec)),
+    };
+    ui.label(format!("{step} · {} · {speed}", in_words(snapshot.playback)));
 }
 
 /// Formats the step of a snapshot and its noise, as in "Step 1,200 · σ = 1" and "Step 5 · additive noise, σ = 1".
