@@ -47,6 +47,8 @@ const WORD_WIDTH: f32 = 52.0;
 const NUMBER_WIDTH: f32 = 64.0;
 /// The part of the best mean loss by which an optimizer leads at least.
 const LEAD: f64 = 0.01;
+/// The part of the race after which one leads.
+const EARLIEST: f64 = 0.04;
 
 /// The opening while it is shown.
 pub(super) struct Opening {
@@ -172,8 +174,9 @@ impl LandscapeTab {
     }
 
     fn buttons(&mut self, ui: &mut Ui, requests: &mut Requests) {
-        let button =
-            |text: &str, width| Button::new(RichText::new(text).size(17.0)).min_size(vec2(width, BUTTON_HEIGHT));
+        let button = |text: &str, width| {
+            Button::new(RichText::new(text).size(17.0).strong()).min_size(vec2(width, BUTTON_HEIGHT))
+        };
         let next = button("Next", 104.0).fill(ui.visuals().selection.bg_fill);
         if ui.add(next).on_hover_text("The first lesson, step by step (Page Down)").clicked() {
             self.leave_for_lesson(requests);
@@ -212,7 +215,7 @@ fn caption(ui: &mut Ui, spec: &SimulationSpec, live: &Live) {
     let done = spec.steps.map_or(1.0, |steps| snapshot.step as f64 / steps.max(1) as f64);
     let word = if live.playback() == Playback::Finished { "wins" } else { "leads" };
     for (id, loss) in losses {
-        let is_first = loss == best && second - best > LEAD * best.abs();
+        let is_first = loss == best && done > EARLIEST && second - best > LEAD * best.abs();
         let share = if best < 0.0 { done * (loss / best).max(0.0) } else { 0.0 };
         standing(ui, spec, id, share as f32, if is_first { word } else { "" });
     }
@@ -245,7 +248,7 @@ fn noise_slider(ui: &mut Ui, spec: &mut SimulationSpec) -> bool {
     ui.label(RichText::new(NOISE.label).size(17.0).strong());
     ui.spacing_mut().slider_width = (ui.available_width() - NUMBER_WIDTH).max(60.0);
     let slider = Slider::new(&mut sigma, NOISE.slider.low..=NOISE.slider.high).show_value(false);
-    let slider = ui.add(slider).on_hover_text(NOISE.help).accessible_name(NOISE.label);
+    let slider = ui.add(slider).accessible_name(NOISE.label);
     sigma = NOISE.nearest((20.0 * sigma).round() / 20.0);
     ui.label(RichText::new(number::text(sigma)).size(17.0).strong());
     if slider.changed() {
