@@ -103,7 +103,7 @@ pub struct Begin<'a> {
     pub play: bool,
     /// Shows the opening if true, as the program does at a first start.
     pub opening: bool,
-    /// Shows motion if true. Else views change at once.
+    /// Shows motion if true, in 60 frames a second. Else views change at once.
     pub moves: bool,
 }
 
@@ -182,6 +182,7 @@ impl App {
             .with_size(begin.size)
             .with_pixels_per_point(begin.pixels_per_point)
             .with_max_steps(40)
+            .with_step_dt(if begin.moves { 1.0 / 60.0 } else { 0.25 })
             .build_eframe(move |cc| {
                 let app = Valleyscope::new(cc, options);
                 if !begin.moves {
