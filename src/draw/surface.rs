@@ -145,7 +145,7 @@ mod tests {
         let camera = Camera::new([0.0; 2], 4.0);
         let scale = SymLog::symmetric(0.5, 10.0);
         let heights = HeightField::sample(|[x, y]| 2.0 * x.sin() * y.cos(), camera, &scale);
-        let view = SpaceView { camera, orbit: Orbit::HOME, size_px: [300.0, 240.0] };
+        let view = SpaceView { camera, orbit: Orbit::HOME, size_px: [300.0, 240.0], cover: 0.0 };
         let image = image(&view, &heights, Colormap::Viridis, 2.0);
         assert_eq!([image.width, image.height], [600, 480]);
         let pixel = |[x, y]: [f32; 2]| {

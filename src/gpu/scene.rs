@@ -27,13 +27,16 @@ pub struct Scene {
 #[derive(Clone, Debug)]
 pub struct SpaceScene {
     pub orbit: Orbit,
+    /// The size of the box, as of [`SpaceView`].
+    pub cover: f64,
     /// The heights of the surface for the scene's landscape, camera and scale.
     pub heights: Arc<HeightField>,
 }
 
 impl SpaceScene {
     pub(super) fn view(&self, scene: &Scene) -> SpaceView {
-        SpaceView { camera: scene.viewport.camera, orbit: self.orbit, size_px: scene.viewport.size_px }
+        let Viewport { camera, size_px } = scene.viewport;
+        SpaceView { camera, orbit: self.orbit, size_px, cover: self.cover }
     }
 }
 

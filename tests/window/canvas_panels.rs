@@ -468,7 +468,8 @@ fn in_space() -> Harness<'static, Stage> {
 fn surface(harness: &Harness<'_, Stage>) -> SpaceProjection {
     let Stage { landscape, document, .. } = harness.state();
     let canvas = canvas(harness);
-    let view = SpaceView { camera: landscape.camera(), orbit: landscape.orbit(), size_px: canvas.size().into() };
+    let view =
+        SpaceView { camera: landscape.camera(), orbit: landscape.orbit(), size_px: canvas.size().into(), cover: 0.0 };
     let valley = document.spec(0).landscape.landscape();
     let scale = document.view.scale.expect("the test has a fixed scale");
     let loss = |xy| valley.loss(xy);

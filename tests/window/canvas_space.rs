@@ -178,7 +178,7 @@ fn waves([x, y]: [f64; 2]) -> f64 {
 }
 
 fn view(orbit: Orbit) -> SpaceView {
-    SpaceView { camera: CAMERA, orbit, size_px: [800.0, 600.0] }
+    SpaceView { camera: CAMERA, orbit, size_px: [800.0, 600.0], cover: 0.0 }
 }
 
 fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
@@ -190,7 +190,7 @@ fn views() -> impl Strategy<Value = SpaceView> {
         .prop_map(|(center, exponent): ([f64; 2], f64)| Camera::new(center, 10_f64.powf(exponent)));
     let orbit = (-180.0..180.0, 5.0..=90.0).prop_map(|(azimuth, elevation)| Orbit { azimuth, elevation });
     let size = [100.0_f32..2000.0, 100.0_f32..2000.0];
-    (camera, orbit, size).prop_map(|(camera, orbit, size_px)| SpaceView { camera, orbit, size_px })
+    (camera, orbit, size).prop_map(|(camera, orbit, size_px)| SpaceView { camera, orbit, size_px, cover: 0.0 })
 }
 
 fn points() -> impl Strategy<Value = [f64; 3]> {

@@ -21,7 +21,7 @@ use crate::app::shell::editor::{AnyEditor, HistoryStep};
 use crate::app::shell::window::{Edge, SidePanel, WindowLayout};
 use crate::app::widgets::form::{Highlight, check_box, radio_button};
 use crate::app::widgets::number::Control;
-use crate::player::PlayerCommand;
+use crate::player::{PlaybackPace, PlayerCommand};
 
 /// The width of a window, in points, below which it does not show the plots.
 pub(super) const ROOM_FOR_PLOTS: f32 = 760.0;
@@ -33,6 +33,9 @@ const LEAST_STAGE: f32 = 120.0;
 
 impl LandscapeTab {
     pub(super) fn draw(&mut self, ui: &mut Ui, layout: &mut WindowLayout, requests: &mut Requests) {
+        if self.opening.is_some() && self.draw_opening(ui, requests) {
+            return;
+        }
         self.live.chosen = self.live.chosen.min(self.editor.draft.document.count() - 1);
         let pointed_at = self.editor.lesson().map_or(&[][..], |(step, lesson)| &lesson[step].show);
         self.diagnostics.point_at(pointed_at);
@@ -162,7 +165,7 @@ impl LandscapeTab {
                 ui.vertical(|ui| {
                     // At the height of the timeline's slider, which has its marks above.
                     ui.add_space(6.0);
-                    ui.horizontal(|ui| transport::state(ui, live, requests));
+                    ui.horizontal(|ui| transport::state(ui, live, self.pace, requests));
                 });
                 ui.vertical(|ui| self.timeline.ui(ui, document, live, requests));
             });
@@ -290,6 +293,9 @@ impl LandscapeTab {
         // The settings of all simulations fit, as was checked when the preset was read.
         let records = preset.records().ok().filter(|records| records.iter().any(|record| !record.changes.is_empty()));
         self.editor.open_preset(preset, file);
+        self.opening = None;
+        // A speed that suited another run may hide all that happens in this one.
+        self.pace = PlaybackPace::default();
         // Hidden and selected items belong to the previous document.
         self.live.hidden.clear();
         self.live.chosen = 0;
@@ -307,10 +313,8 @@ impl LandscapeTab {
                 format!("Opened “{title}”. Undo goes back.")
             }
         };
-        // It plays, whatever the run before did. The text of a lesson's first step that does not play is about the
-        // start.
-        let plays = self.editor.lesson().is_none_or(|(index, lesson)| lesson[index].play);
-        self.player.send(if plays { PlayerCommand::Play } else { PlayerCommand::Pause });
+        // It plays, whatever the run before did.
+        self.player.send(PlayerCommand::Play);
         requests.actions.push(Action::Notify(notice));
     }
 

@@ -10,6 +10,7 @@ mod layout;
 pub(crate) mod lesson;
 mod lesson_editor;
 pub(crate) mod live;
+mod opening;
 pub mod picture;
 mod picture_options;
 pub mod plots;
@@ -34,13 +35,14 @@ use figure_export::FigureExport;
 use lesson::LessonStage;
 use lesson_editor::LessonEditor;
 use live::{Live, PlayerLink};
+use opening::{Opening, built_in};
 use picture_options::PictureOptions;
 use plots::{DiagnosticsPanel, PlotChoices};
 use recorded::{RememberedCloud, Reopening};
 use serde::{Deserialize, Serialize};
 use timeline::TimelineBar;
 use valleyscope_engine::simulation::{ParticleId, Record};
-use valleyscope_experiments::preset::{LandscapePreset, LessonDraft, Preset, built_ins, is_made_title};
+use valleyscope_experiments::preset::{LandscapePreset, LessonDraft, Preset, is_made_title};
 use valleyscope_experiments::view::{Camera, Orbit, ViewProjection, ViewSettings};
 
 use super::shell::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
@@ -48,7 +50,7 @@ use super::shell::files::OpenedContent;
 use super::shell::jobs::{Exports, Wake};
 use super::shell::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
 use super::widgets::number::Pins;
-use crate::player::{PlaybackPace, PlayerCommand};
+use crate::player::{Playback, PlaybackPace, PlayerCommand};
 
 /// The time between two snapshots of a player whose landscape is not shown.
 const UNSEEN: Duration = Duration::from_millis(500);
@@ -80,6 +82,8 @@ pub(crate) struct LandscapeTab {
     has_notes: bool,
     /// Whether the end of the lesson is shown, after its last step.
     is_at_end: bool,
+    /// The opening, while it is shown.
+    opening: Option<Opening>,
     /// The settings that move by themselves.
     animated: SettingAnimations,
     /// The recorded clouds of the last session, while they are read.
@@ -122,11 +126,16 @@ impl RegisteredTab for LandscapeTab {
 
     fn begin(start: &mut Start<'_>) -> LandscapeTab {
         let restored = start.restore_memory("The last session was not restored", LandscapeMemory::restore);
+        let opening =
+            (start.options.opening && start.options.opened.is_empty() && restored.is_none()).then(Opening::begin);
         let (editor, pace, view) = match restored {
             Some(Restored { editor, pace, view }) => (editor, Some(pace), Some(view)),
-            None => (first_editor(), None, None),
+            None => {
+                let first = if opening.is_some() { Opening::preset() } else { built_in("lesson") };
+                (LandscapeEditor::opened(first, &ViewSettings::default()), None, None)
+            }
         };
-        let pace = start.options.pace.or(pace).unwrap_or_default();
+        let pace = pace.unwrap_or_default();
         let wake = Wake::new(start.cc.egui_ctx.clone(), Duration::ZERO, UNSEEN);
         let player_wake = wake.clone();
         let mut player = PlayerLink::start(&editor.draft.document, pace, move || player_wake.soon());
@@ -155,6 +164,7 @@ impl RegisteredTab for LandscapeTab {
             lesson_editor: LessonEditor::default(),
             has_notes: false,
             is_at_end: false,
+            opening,
             animated: SettingAnimations::default(),
             reopening: view.as_ref().and_then(|view| Reopening::begin(&start.cc.egui_ctx, &view.recorded)),
             recording: None,
@@ -216,7 +226,13 @@ impl Tab for LandscapeTab {
         requests: &mut Requests,
     ) -> Result<(), OpenedContent> {
         match content {
-            OpenedContent::Recorded(clouds) => self.open_recorded(clouds, requests),
+            OpenedContent::Recorded(clouds) => {
+                self.open_recorded(clouds, requests);
+                if self.live.playback() == Playback::Finished {
+                    self.player.send(PlayerCommand::Seek(0));
+                }
+                self.player.send(PlayerCommand::Play);
+            }
             OpenedContent::Preset(preset) => match *preset {
                 Preset::Landscape(preset) => self.open_landscape(preset, file.map(Path::to_owned), requests),
                 other => return Err(OpenedContent::Preset(Box::new(other))),
@@ -228,7 +244,8 @@ impl Tab for LandscapeTab {
 
     fn to_memory(&self) -> Memory {
         let view = ViewState {
-            playing: self.live.is_playing(),
+            // A run that has ended was not paused.
+            playing: self.live.playback() != Playback::Paused,
             camera: Some(self.landscape.camera()),
             orbit: self.landscape.orbit(),
             selected: self.live.selected.map(|selected| (selected.optimizer, selected.particle)),
@@ -270,7 +287,16 @@ impl Tab for LandscapeTab {
         self.wake.show(is_shown);
         self.animated.advance(ctx, &mut self.editor.draft.document, &self.live, self.player.is_held());
         self.begin_future();
+        if !is_shown {
+            self.opening = None;
+        }
+        let count = self.player.specs().len();
         let begun_by = self.player.follow(&self.editor.draft.document, self.pace);
+        // Another simulation plays, and so does what replaces a run that has ended.
+        let is_opened = self.editor.draft.document.count() > count;
+        if begun_by.is_some() && (is_opened || self.live.playback() == Playback::Finished) {
+            self.player.send(PlayerCommand::Play);
+        }
         let under_way = self.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 0);
         if let Some(reason) = begun_by.filter(|_| under_way) {
             requests.actions.push(Action::Notify(format!("Restarted at step 0: {reason}.")));
@@ -329,6 +355,9 @@ impl Tab for LandscapeTab {
 
     /// Goes through the lesson. A field in which text is typed loses the focus, so that its value is taken first.
     fn handle_clicker(&mut self, keys: &Keys<'_>, requests: &mut Requests) {
+        if self.opening.is_some() && keys.pressed(Modifiers::NONE, Key::PageDown) {
+            return self.leave_for_lesson(requests);
+        }
         if self.editor.lesson().is_none() {
             return;
         }
@@ -378,6 +407,10 @@ impl Tab for LandscapeTab {
 }
 
 impl LandscapeTab {
+    pub(super) fn set_pace(&mut self, pace: PlaybackPace) {
+        self.pace = pace;
+    }
+
     pub(super) fn document(&self) -> &Document {
         &self.editor.draft.document
     }
@@ -454,11 +487,6 @@ impl LandscapeTab {
             }
         }
     }
-}
-
-fn first_editor() -> LandscapeEditor {
-    let Preset::Landscape(preset) = &built_ins()[0].preset else { unreachable!("the first preset is a lesson") };
-    LandscapeEditor::opened(preset.clone(), &ViewSettings::default())
 }
 
 /// The document, its view, and the speed of the run.

@@ -88,13 +88,17 @@ fn progress(ui: &mut Ui, live: &Live) {
     response.on_hover_text(format!("{particle_steps} particle steps a second, over all optimizers"));
 }
 
-/// Shows whether the run plays, its step and the noise in a row, for presentations. The titles of simulations side by
-/// side name the noise where it differs.
-pub(crate) fn state(ui: &mut Ui, live: &Live, requests: &mut Requests) {
+/// Shows whether the run plays, its step, the noise and the speed in a row, for presentations. The titles of simulations
+/// side by side name the noise where it differs.
+pub(crate) fn state(ui: &mut Ui, live: &Live, pace: PlaybackPace, requests: &mut Requests) {
     let Some(snapshot) = &live.snapshot else { return };
     play_button(ui, live, ui.spacing().interact_size.y, requests);
     let of = |snapshot: &Snapshot| if live.is_side_by_side() { step(snapshot) } else { step_and_noise(snapshot) };
-    let text = |of: String, playback| format!("{of} · {}", in_words(playback));
+    let speed = match pace.unlimited {
+        true => "full speed".to_owned(),
+        false => format!("{} steps/s", number::text(pace.steps_per_sec)),
+    };
+    let text = |of: String, playback| format!("{of} · {} · {speed}", in_words(playback));
     // At least four digits, so that what follows does not move while the number grows.
     let number = grouped(10_u64.pow(snapshot.step.max(1000).ilog10()));
     let widest = of(snapshot).replacen(&step(snapshot), &format!("Step {}", number.replace('1', "8")), 1);

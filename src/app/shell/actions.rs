@@ -88,6 +88,8 @@ pub enum Action {
     ShowKeys,
     ShowOptimizer(RuleKind),
     ShowAbout,
+    /// Shows the opening of a first start.
+    ShowOpening,
     /// Shows the settings in which runs, presets or diagrams differ.
     ShowDifferences(Box<DifferenceTable>),
     ComparePresets,

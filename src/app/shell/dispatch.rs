@@ -71,6 +71,12 @@ impl Valleyscope {
             Action::ShowKeys => self.dialogs.help.keys = !self.dialogs.help.keys,
             Action::ShowOptimizer(kind) => self.dialogs.help.optimizer = Some(kind),
             Action::ShowAbout => self.dialogs.help.about = true,
+            Action::ShowOpening => {
+                let mut requests = Requests::default();
+                self.tabs.landscape.show_opening(&mut requests);
+                self.tabs.show(TabName::Landscape);
+                self.carry_out(ctx, requests);
+            }
             Action::ShowDifferences(table) => self.dialogs.differences = Some(*table),
             Action::ComparePresets => self.dialogs.compare_presets.open(),
             Action::Quit => ctx.send_viewport_cmd(ViewportCommand::Close),

@@ -27,6 +27,7 @@ pub fn run(mut opened: Opened) -> anyhow::Result<()> {
     let store = data_folder().map(|folder| Store::new(folder.join("app.ron")));
     let (mut session, unrestored) = store.as_ref().map(Store::restore).unwrap_or_default();
     let mut report = restart_message().or(unrestored);
+    let is_first = session.is_empty() && report.is_none();
     let begin = Instant::now();
     let mut tried_adapters = TriedAdapters::default();
     let mut returns = 0;
@@ -38,7 +39,7 @@ pub fn run(mut opened: Opened) -> anyhow::Result<()> {
             report: report.take(),
             session: std::mem::take(&mut session),
             store: store.clone(),
-            play: returns == 0,
+            opening: is_first && returns == 0,
             exit_state: exit_state.clone(),
             ..AppOptions::default()
         };

@@ -17,6 +17,7 @@ use super::tab::Tab;
 use super::tabs::{TabName, Tabs};
 use super::window::{Presentation, WindowLayout};
 use crate::app::widgets::form::{Outlined, check_box};
+use crate::app::widgets::theme;
 
 /// The widest line of a preset's description in a menu, in points.
 const DESCRIPTION_WIDTH: f32 = 400.0;
@@ -44,6 +45,7 @@ pub(crate) fn bar(
         ui.menu_button("Help", |ui| {
             item(ui, "Keys", "?", Action::ShowKeys, requests);
             item(ui, "Optimizers", "", Action::ShowOptimizer(RuleKind::ALL[0]), requests);
+            item(ui, "Show the opening", "", Action::ShowOpening, requests);
             item(ui, "About Valleyscope", "", Action::ShowAbout, requests);
         });
         ui.separator();
@@ -180,7 +182,7 @@ fn preset_button(ui: &mut Ui, title: &str, about: &str) -> egui::Response {
 
 fn view(ui: &mut Ui, tabs: &mut Tabs, layout: &mut WindowLayout, requests: &mut Requests) {
     ui.set_width(300.0);
-    ui.horizontal(theme);
+    ui.horizontal(theme_choice);
     for &tab in TabName::ALL {
         let is_shown = tabs.is_shown(tab);
         tabs.get_mut(tab).view_menu(ui, is_shown);
@@ -199,10 +201,11 @@ fn view(ui: &mut Ui, tabs: &mut Tabs, layout: &mut WindowLayout, requests: &mut 
     }
     item(ui, "Presentation", "F11", Action::TogglePresentation, requests);
     ui.separator();
+    reduced_motion(ui);
     zoom(ui);
 }
 
-fn theme(ui: &mut Ui) {
+fn theme_choice(ui: &mut Ui) {
     ui.label("Theme");
     let mut preference = ui.ctx().options(|options| options.theme_preference);
     let before = preference;
@@ -213,6 +216,14 @@ fn theme(ui: &mut Ui) {
     }
     if preference != before {
         ui.ctx().set_theme(preference);
+    }
+}
+
+fn reduced_motion(ui: &mut Ui) {
+    let mut is_reduced = theme::is_motion_reduced(ui.ctx());
+    let shown = check_box(ui, &mut is_reduced, "Reduced motion");
+    if shown.on_hover_text("Views change at once, and no camera moves by itself.").changed() {
+        theme::reduce_motion(ui.ctx(), is_reduced);
     }
 }
 
@@ -252,7 +263,7 @@ const SHORTCUTS: [(&str, &str); 13] = [
     ("F11, F5", "Presentation: a lesson or the landscape for a projector"),
     ("B or . in a presentation", "Blacken the screen and hold the run; any key gives both back"),
     ("P in a presentation", "Show a ring around the pointer with the values under it, or hide them"),
-    ("Esc", "End a loop over steps; leave the presentation, a message or a field"),
+    ("Esc", "End a loop over steps; leave the opening, the presentation, a message or a field"),
     ("Ctrl +, Ctrl −, Ctrl 0", "Larger, smaller, normal interface"),
     ("Tab, Shift Tab", "Next or previous control"),
     ("← and → on a slider", "Change its value"),

@@ -92,9 +92,10 @@ impl Valleyscope {
         let restored = options.session.get(session::KEY).map(|text| restore(text, &mut messages));
         let is_unreadable = matches!(restored, Some(None));
         let (window, memories) = restored.flatten().map(|Session { window, tabs, .. }| (window, tabs)).unzip();
-        if let Some(WindowState { recent, theme, zoom, .. }) = &window {
+        if let Some(WindowState { recent, theme, zoom, reduced_motion, .. }) = &window {
             catalog.recent.clone_from(recent);
             ctx.set_theme(*theme);
+            theme::reduce_motion(&ctx, *reduced_motion);
             ctx.set_zoom_factor(*zoom);
         }
         catalog.refresh(&ctx);
@@ -106,7 +107,7 @@ impl Valleyscope {
         if let Some(store) = options.store.as_ref().filter(|_| start.has_refused) {
             store.set_unreadable_aside();
         }
-        let AppOptions { opened, play, session, store, exit_state, worth_asking, .. } = options;
+        let AppOptions { opened, play, pace, session, store, exit_state, worth_asking, .. } = options;
         let mut app = Valleyscope {
             tabs,
             layout: window.map(|window| window.layout).unwrap_or_default(),
@@ -132,6 +133,9 @@ impl Valleyscope {
             title: String::new(),
         };
         app.show(opened);
+        if let Some(pace) = pace {
+            app.tabs.landscape.set_pace(pace);
+        }
         if !play {
             app.tabs.landscape.command(vec![PlayerCommand::Pause]);
         }
@@ -191,6 +195,7 @@ impl Valleyscope {
             recent: self.catalog.recent.clone(),
             theme: self.context.options(|options| options.theme_preference),
             zoom: self.layout.presentation.as_ref().map_or(self.context.zoom_factor(), Presentation::zoom_before),
+            reduced_motion: theme::is_motion_reduced(&self.context),
         };
         SessionTexts::from([(session::KEY.to_owned(), Session::new(window, self.tabs.to_memories()).to_text())])
     }

@@ -161,6 +161,13 @@ pub struct Opened {
     pub run: Option<RunFolder>,
 }
 
+impl Opened {
+    pub(crate) fn is_empty(&self) -> bool {
+        let Opened { preset, result, recorded, run } = self;
+        preset.is_none() && result.is_none() && recorded.is_none() && run.is_none()
+    }
+}
+
 impl From<Loaded> for Opened {
     fn from(preset: Loaded) -> Opened {
         Opened { preset: Some(preset), ..Opened::default() }
@@ -177,8 +184,10 @@ pub struct AppOptions {
     pub diagrams: Option<PathBuf>,
     /// Uses the system's file dialogs if true; else paths are typed.
     pub native_dialogs: bool,
-    /// Plays at once if true.
+    /// Plays at once if true, unless the last session was paused.
     pub play: bool,
+    /// Shows the opening of a first start if true, unless something else is to be opened.
+    pub opening: bool,
     /// The speed; `None` for that of the last session.
     pub pace: Option<PlaybackPace>,
     /// The last session, to restore.
@@ -202,6 +211,7 @@ impl Default for AppOptions {
             diagrams: data_folder().map(|folder| folder.join("diagrams")),
             native_dialogs: true,
             play: true,
+            opening: false,
             pace: None,
             session: SessionTexts::new(),
             store: None,

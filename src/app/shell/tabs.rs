@@ -164,6 +164,8 @@ pub(crate) struct WindowState {
     pub recent: Vec<PathBuf>,
     pub theme: ThemePreference,
     pub zoom: f32,
+    #[serde(default)]
+    pub reduced_motion: bool,
 }
 
 impl Session {

@@ -8,6 +8,9 @@ use valleyscope_experiments::view::Background;
 use crate::draw;
 use crate::draw::install_font;
 
+/// The duration of animations of the interface.
+const ANIMATION_SECS: f32 = 0.08;
+
 /// The usual size of text and of buttons, in points.
 const BODY_SIZE: f32 = 13.5;
 
@@ -84,6 +87,15 @@ pub(crate) fn install(ctx: &Context) {
     }
 }
 
+/// Returns whether changes are shown at once, without motion.
+pub(crate) fn is_motion_reduced(ctx: &Context) -> bool {
+    ctx.global_style().animation_time == 0.0
+}
+
+pub(crate) fn reduce_motion(ctx: &Context, is_reduced: bool) {
+    ctx.all_styles_mut(|style| style.animation_time = if is_reduced { 0.0 } else { ANIMATION_SECS });
+}
+
 fn text_styles() -> std::collections::BTreeMap<TextStyle, FontId> {
     let proportional = |size: f32| FontId::new(size, FontFamily::Proportional);
     [
@@ -99,7 +111,7 @@ fn text_styles() -> std::collections::BTreeMap<TextStyle, FontId> {
 fn apply(style: &mut Style, theme: Theme) {
     style.text_styles = text_styles();
     style.visuals = visuals(theme);
-    style.animation_time = 0.08;
+    style.animation_time = ANIMATION_SECS;
     // The distance from a panel's edge within which the pointer can drag it, in points.
     style.interaction.resize_grab_radius_side = 6.0;
     let spacing = &mut style.spacing;

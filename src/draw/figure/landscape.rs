@@ -406,7 +406,10 @@ impl LandscapePlot {
         }
         let orbit = self.view.orbit.unwrap_or(Orbit::HOME).limited();
         let heights = Arc::new(HeightField::of(&self.landscape, self.camera, &self.scale));
-        Projection::Space(SpaceProjection { view: SpaceView { camera: self.camera, orbit, size_px: size }, heights })
+        Projection::Space(SpaceProjection {
+            view: SpaceView { camera: self.camera, orbit, size_px: size, cover: 0.0 },
+            heights,
+        })
     }
 
     /// The width of the labels at the left of a landscape of this height.

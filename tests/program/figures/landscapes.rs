@@ -297,7 +297,7 @@ fn in_space_ends_lie_on_the_surface_and_axes_have_names() {
             node.attribute(name).and_then(|text| text.parse().ok()).expect("a number")
         };
         let [x, y, width, height] = ["x", "y", "width", "height"].map(|name| number(&image, name));
-        let view = SpaceView { camera, orbit, size_px: [width as f32, height as f32] };
+        let view = SpaceView { camera, orbit, size_px: [width as f32, height as f32], cover: 0.0 };
         let heights = HeightField::sample(loss, camera, &scale);
         let [px, py] = view.project(heights.point(view.box_from_xy(mean)).expect("in view")).px.map(f64::from);
         let circles = document.descendants().filter(|node| node.has_tag_name("circle"));

@@ -9,6 +9,7 @@ use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
 use valleyscope_engine::noise::NoiseKind;
 use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec};
 use valleyscope_engine::quantity::LearningRate;
+use valleyscope_engine::setting::{NOISE, SettingPath};
 use valleyscope_engine::simulation::{Sample, Simulation, SimulationSpec};
 use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetError, PresetSource, built_ins};
 use valleyscope_runs::atomic_file::Overwrite;
@@ -104,6 +105,20 @@ fn the_stated_winner_wins_with_any_seed() {
             let named = spec.optimizers.iter().map(|optimizer| optimizer.rule.name()).zip(losses);
             let (best, loss) = named.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
             assert_eq!(best, winner, "{name}, seed {seed}: {loss}");
+        }
+    }
+}
+
+#[test]
+fn the_noise_decides_who_wins_the_race_of_the_opening() {
+    for (sigma, winner) in [(0.3, "Adam"), (3.0, "FOCUS")] {
+        for seed in 0..5 {
+            let mut spec = SimulationSpec { seed, ..built_in("opening").spec().clone() };
+            spec.set(&SettingPath::new(NOISE.key), sigma).unwrap();
+            let losses = samples(&spec, spec.steps.unwrap()).into_iter().map(|sample| sample.loss.mean);
+            let named = spec.optimizers.iter().map(|optimizer| optimizer.rule.name()).zip(losses);
+            let (best, loss) = named.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
+            assert_eq!(best, winner, "σ = {sigma}, seed {seed}: {loss}");
         }
     }
 }

@@ -6,6 +6,7 @@ use egui::accesskit::Role;
 use egui::{Key, Modifiers, ViewportId};
 use egui_kittest::kittest::Queryable;
 use valleyscope::app::shell::session::Store;
+use valleyscope::player::Playback;
 use valleyscope_experiments::preset::Preset;
 
 use super::harness::{App, Begin, PLAIN, SessionTexts};
@@ -282,6 +283,16 @@ fn what_was_looked_at_comes_back() {
     assert_eq!(view(&again), seen);
     let again = stored(&again);
     assert!(storage[KEY].contains("FreeEnergy") && again[KEY].contains("FreeEnergy"), "the choice of plots too");
+}
+
+#[test]
+fn a_session_whose_run_had_ended_comes_back_playing() {
+    let mut app = App::with(&PLAIN.replace("noise: 1.0,", "noise: 1.0,\n        steps: 5,"));
+    app.button("Play");
+    app.until("the end", |app| app.state().live().playback() == Playback::Finished);
+    let storage = stored(&app);
+    let mut again = App::begin(Begin { preset: None, storage: Some(&storage), play: true, ..Begin::default() });
+    again.until("the end", |again| again.state().live().playback() == Playback::Finished);
 }
 
 #[test]

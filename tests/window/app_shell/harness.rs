@@ -101,6 +101,10 @@ pub struct Begin<'a> {
     pub uploads: Option<Uploads>,
     /// Starts playing if true, as the program does unless the session was paused.
     pub play: bool,
+    /// Shows the opening if true, as the program does at a first start.
+    pub opening: bool,
+    /// Shows motion if true, in 60 frames a second. Else views change at once.
+    pub moves: bool,
 }
 
 impl Default for Begin<'_> {
@@ -118,6 +122,8 @@ impl Default for Begin<'_> {
             draws: false,
             uploads: None,
             play: false,
+            opening: false,
+            moves: false,
         }
     }
 }
@@ -155,6 +161,7 @@ impl App {
             diagrams: Some(begin.diagrams.map_or_else(|| folder.path().join("diagrams"), Path::to_owned)),
             native_dialogs: false,
             play: begin.play,
+            opening: begin.opening,
             session: begin.storage.cloned().unwrap_or_default(),
             store: begin.keeps_session.then(|| Store::new(folder.path().join("app.ron"))),
             training: TrainingPaths {
@@ -175,7 +182,14 @@ impl App {
             .with_size(begin.size)
             .with_pixels_per_point(begin.pixels_per_point)
             .with_max_steps(40)
-            .build_eframe(move |cc| Valleyscope::new(cc, options));
+            .with_step_dt(if begin.moves { 1.0 / 60.0 } else { 0.25 })
+            .build_eframe(move |cc| {
+                let app = Valleyscope::new(cc, options);
+                if !begin.moves {
+                    cc.egui_ctx.all_styles_mut(|style| style.animation_time = 0.0);
+                }
+                app
+            });
         let mut app = App { harness, folder };
         app.until("the first snapshot", |app| app.state().live().snapshot.is_some());
         app

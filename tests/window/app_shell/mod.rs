@@ -9,6 +9,7 @@ mod keyboard;
 mod layout;
 mod lessons;
 mod library;
+mod opening;
 mod phase;
 mod phase_changes;
 mod presets;

@@ -32,8 +32,8 @@ fn surface_by(scale: SymLog, loss: impl Fn([f64; 2]) -> f64, orbit: Orbit) -> (S
     let mut scene = scene(SIZE, CAMERA);
     scene.scale = scale;
     let heights = Arc::new(HeightField::sample(loss, CAMERA, &scene.scale));
-    scene.space = Some(SpaceScene { orbit, heights: Arc::clone(&heights) });
-    (scene, SpaceView { camera: CAMERA, orbit, size_px: SIZE.map(|size| size as f32) }, heights)
+    scene.space = Some(SpaceScene { orbit, cover: 0.0, heights: Arc::clone(&heights) });
+    (scene, SpaceView { camera: CAMERA, orbit, size_px: SIZE.map(|size| size as f32), cover: 0.0 }, heights)
 }
 
 /// Returns the colour that the CPU computes for a point of the surface.

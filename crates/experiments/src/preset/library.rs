@@ -219,6 +219,7 @@ pub fn built_ins() -> &'static [BuiltIn] {
             "lesson-noise",
             "lesson-focus",
             "three-reasons",
+            "opening",
             "fig1c",
             "saturation",
             "adam-wins",

@@ -236,7 +236,7 @@ mod tests {
     }
 
     fn view(orbit: Orbit) -> SpaceView {
-        SpaceView { camera: CAMERA, orbit, size_px: [800.0, 600.0] }
+        SpaceView { camera: CAMERA, orbit, size_px: [800.0, 600.0], cover: 0.0 }
     }
 
     #[test]
@@ -275,7 +275,8 @@ mod tests {
             let field = HeightField::sample(pole, camera, &SCALE);
             assert_eq!((field.height([0.0; 2]), field.normal([0.0; 2])), (None, None));
             assert!(field.height([0.6, 0.6]).is_some());
-            let above = SpaceView { camera, orbit: Orbit { azimuth: 0.0, elevation: 90.0 }, size_px: [400.0; 2] };
+            let above =
+                SpaceView { camera, orbit: Orbit { azimuth: 0.0, elevation: 90.0 }, size_px: [400.0; 2], cover: 0.0 };
             assert_eq!(field.hit(&above.ray(above.project([0.0; 3]).px)), None);
         }
         let nowhere = HeightField::sample(|_| f64::NAN, CAMERA, &SCALE);
@@ -286,7 +287,8 @@ mod tests {
     fn a_line_of_sight_meets_the_surface_the_side_below_it_or_nothing() {
         let camera = Camera::new([0.0; 2], 2.0);
         let field = HeightField::sample(|_| 0.0, camera, &SCALE);
-        let view = SpaceView { camera, orbit: Orbit { azimuth: 0.0, elevation: 20.0 }, size_px: [400.0; 2] };
+        let view =
+            SpaceView { camera, orbit: Orbit { azimuth: 0.0, elevation: 20.0 }, size_px: [400.0; 2], cover: 0.0 };
         let sight = |point| field.sight(&view.ray(view.project(point).px));
         let Sight::Surface([x, y]) = sight([0.3, -0.4, 0.0]) else { panic!("the surface is there") };
         assert!((x - 0.3).abs() < 1e-3 && (y + 0.4).abs() < 1e-3, "{x} {y}");
@@ -300,7 +302,7 @@ mod tests {
         let hill = |[x, _]: [f64; 2]| if x.abs() < 0.2 { 10.0 } else { 0.0 };
         let camera = Camera::new([0.0; 2], 2.0);
         let field = HeightField::sample(hill, camera, &SCALE);
-        let low = SpaceView { camera, orbit: Orbit { azimuth: 0.0, elevation: 20.0 }, size_px: [400.0; 2] };
+        let low = SpaceView { camera, orbit: Orbit { azimuth: 0.0, elevation: 20.0 }, size_px: [400.0; 2], cover: 0.0 };
         assert!(field.hides(&low, field.point([-0.5, 0.0]).expect("flat")));
         assert!(!field.hides(&low, field.point([0.5, 0.0]).expect("flat")));
         assert!(!field.hides(&low, field.point([0.0, 0.0]).expect("the top")));

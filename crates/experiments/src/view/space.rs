@@ -35,6 +35,13 @@ impl Orbit {
     pub fn turned(self, [azimuth, elevation]: [f64; 2]) -> Orbit {
         Orbit { azimuth: self.azimuth + azimuth, elevation: self.elevation + elevation }.limited()
     }
+
+    /// Returns the direction after this share of the shortest way to this one from straight above, where x and y lie as
+    /// on the plane.
+    pub fn reached_from_above(self, share: f64) -> Orbit {
+        let Orbit { azimuth, elevation } = Orbit { azimuth: self.azimuth + 90.0, ..self }.limited();
+        Orbit { azimuth: share * azimuth - 90.0, elevation: 90.0 + share * (elevation - 90.0) }.limited()
+    }
 }
 
 /// The directions of the picture in the box, each of length 1.
@@ -75,6 +82,9 @@ pub struct SpaceView {
     pub camera: Camera,
     pub orbit: Orbit,
     pub size_px: [f32; 2],
+    /// The size of the box: at 0 all of it is seen with its axes, at 1 it is as wide as the canvas, like the part of the
+    /// plane in view.
+    pub cover: f64,
 }
 
 impl SpaceView {
@@ -105,6 +115,11 @@ impl SpaceView {
 
     /// The pixels per unit of the box, at the distance of its middle.
     pub fn px_per_unit(&self) -> f64 {
+        let (whole, width) = (self.px_per_unit_of_whole(), f64::from(self.size_px[0].max(1.0)));
+        whole * (0.5 * width / whole).powf(self.cover)
+    }
+
+    fn px_per_unit_of_whole(&self) -> f64 {
         let [width, height] = self.size_px.map(|size| f64::from(size.max(1.0)));
         let [half_width, half_height] = SpaceView::HALF_SIZE;
         (0.5 * width / half_width).min(0.5 * height / half_height)
@@ -112,7 +127,7 @@ impl SpaceView {
 
     pub fn middle_px(&self) -> [f64; 2] {
         let [width, height] = self.size_px.map(f64::from);
-        [0.5 * width, 0.5 * height - SpaceView::LIFT * self.px_per_unit()]
+        [0.5 * width, 0.5 * height - (1.0 - self.cover) * SpaceView::LIFT * self.px_per_unit_of_whole()]
     }
 
     pub fn axes(&self) -> ViewAxes {
@@ -358,6 +373,7 @@ fn on_edge(near: [f64; 2], levels: [f64; 2], axis: usize, along: f64) -> [f64; 3
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::view::Viewport;
 
     #[test]
     fn angles_that_are_not_finite_are_those_of_the_initial_view() {
@@ -365,9 +381,25 @@ mod tests {
     }
 
     #[test]
+    fn from_straight_above_a_covering_surface_lies_as_on_the_plane() {
+        let orbit = Orbit { azimuth: 150.0, elevation: 30.0 };
+        let size_px = [900.0, 500.0];
+        let camera = Camera { center: [1.0, -2.0], width: 3.0 };
+        let view = SpaceView { camera, orbit: orbit.reached_from_above(0.0), size_px, cover: 1.0 };
+        let plane = Viewport { camera, size_px };
+        for xy in [[1.0, -2.0], [0.2, -1.5], [2.4, -2.7]] {
+            let [x, y] = view.box_from_xy(xy);
+            let (in_space, on_plane) = (view.project([x, y, 0.0]).px, plane.px_from_xy(xy));
+            assert!((0..2).all(|axis| (in_space[axis] - on_plane[axis]).abs() < 0.01), "{in_space:?} {on_plane:?}");
+        }
+        assert_eq!(orbit.reached_from_above(0.5), Orbit { azimuth: -150.0, elevation: 60.0 }, "the shorter way");
+        assert_eq!(orbit.reached_from_above(1.0), orbit);
+    }
+
+    #[test]
     fn the_box_fits_into_the_canvas_at_the_initial_direction() {
         for size_px in [[400.0, 400.0], [900.0, 500.0], [500.0, 900.0]] {
-            let view = SpaceView { camera: Camera::HOME, orbit: Orbit::HOME, size_px };
+            let view = SpaceView { camera: Camera::HOME, orbit: Orbit::HOME, size_px, cover: 0.0 };
             for corner in 0..8 {
                 let side = |bit: i32| if corner >> bit & 1 == 1 { 1.0 } else { -1.0 };
                 let [x, y] = view.project([side(0), side(1), 0.5 * side(2)]).px;
@@ -388,7 +420,8 @@ mod space_axes_tests {
         let style = SpaceAxesStyle { tick: 5.0, gap: 3.0, name: 40.0, spacing: [46.0, 26.0] };
         let scale = SymLog::symmetric(0.01, 10.0);
         for azimuth in [-160.0, -110.0, -45.0, 20.0, 70.0, 135.0] {
-            let view = SpaceView { camera, orbit: Orbit { azimuth, elevation: 40.0 }, size_px: [900.0, 600.0] };
+            let orbit = Orbit { azimuth, elevation: 40.0 };
+            let view = SpaceView { camera, orbit, size_px: [900.0, 600.0], cover: 0.0 };
             let axes = SpaceAxes::new(view, &scale, style);
             let labels = axes.labels();
             for name in ["x", "y", "loss L"] {

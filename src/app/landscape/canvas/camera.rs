@@ -696,6 +696,7 @@ impl LandscapePanel {
             return Projection::Plane(viewport);
         }
         let landscape = document.spec(index).landscape.landscape();
-        Projection::Space(self.panes[index].surface.projection(&landscape, &scale, viewport, orbit))
+        let (orbit, cover) = (orbit.reached_from_above(self.turned), self.cover.max(1.0 - self.turned));
+        Projection::Space(self.panes[index].surface.projection(&landscape, &scale, viewport, (orbit, cover)))
     }
 }

@@ -9,7 +9,7 @@ use egui::{
     WidgetInfo, pos2,
 };
 use valleyscope_engine::simulation::{SimulationSpec, StepTrace};
-use valleyscope_experiments::view::{Dash, SymLog, ViewSettings, Viewport};
+use valleyscope_experiments::view::{Dash, SpaceView, SymLog, ViewSettings, Viewport};
 
 use super::camera::start_xy;
 use super::interaction::Readout;
@@ -22,7 +22,7 @@ use crate::app::landscape::live::Live;
 use crate::app::widgets::icons::{color_of, draw_marker, marker_of, rgb_of};
 use crate::app::widgets::plot::has_readouts;
 use crate::app::widgets::theme;
-use crate::draw::{Canvas, LandscapePainter, Projection, marker_shape, polylines, space_axes};
+use crate::draw::{Canvas, LandscapePainter, Projection, SpaceProjection, marker_shape, polylines, space_axes};
 use crate::gpu::{EnsembleKey, EnsembleStyle, Scene, SpaceScene};
 use crate::player::trail_columns;
 
@@ -117,8 +117,8 @@ impl LandscapePanel {
             |canvas_with_style| LandscapePainter { canvas: canvas_with_style, panel: canvas, projection: &projection };
         let small = Canvas { style: outside.style, painter: painter.clone() };
         let space_axes = match &projection {
-            Projection::Plane(_) => None,
-            Projection::Space(space) => Some(space_axes(space.view, &scale, small.style.em)),
+            Projection::Space(space) if layout.has_axes => Some(space_axes(space.view, &scale, small.style.em)),
+            _ => None,
         };
         if let Some(axes) = &space_axes {
             on(&small).draw_walls(axes);
@@ -154,11 +154,12 @@ impl LandscapePanel {
             None => Rect::NOTHING,
         };
         draw_run_away_note(ui, layout, spec, left_out);
-        if layout.has_axes && space_axes.is_none() {
+        if layout.has_axes && matches!(projection, Projection::Plane(_)) {
             on(&outside).draw_plane_axes(layout.labelled);
         }
         let chosen_color = legend.show(ui, canvas, live);
-        if let Some(pointer) = response.hover_pos()
+        if layout.has_axes
+            && let Some(pointer) = response.hover_pos()
             && !response.dragged()
             && has_readouts(ui.ctx())
             && let Some(xy) = projection.xy((pointer - canvas.min).into())
@@ -223,8 +224,8 @@ impl LandscapePanel {
             ensembles,
             space: match projection {
                 Projection::Plane(_) => None,
-                Projection::Space(space) => {
-                    Some(SpaceScene { orbit: space.view.orbit, heights: Arc::clone(&space.heights) })
+                Projection::Space(SpaceProjection { view: SpaceView { orbit, cover, .. }, heights }) => {
+                    Some(SpaceScene { orbit: *orbit, cover: *cover, heights: Arc::clone(heights) })
                 }
             },
         }

@@ -12,8 +12,8 @@ pub(crate) mod particle;
 
 use camera::Framing;
 use eframe::egui_wgpu::RenderState;
-use egui::emath::GuiRounding as _;
-use egui::{FontId, Rect, Response, Sense, TextStyle, Ui, Vec2, pos2, vec2};
+use egui::emath::{GuiRounding as _, easing};
+use egui::{FontId, Id, Rect, Response, Sense, TextStyle, Ui, Vec2, pos2, vec2};
 use inset::InsetArea;
 use interaction::Interaction;
 use legend::mean_losses;
@@ -27,7 +27,7 @@ use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
 use crate::app::shell::actions::{Action, LandscapeAction, Requests};
 use crate::app::shell::graphics::Graphics;
-use crate::app::widgets::theme::text_width;
+use crate::app::widgets::theme::{self, text_width};
 use crate::draw::{LabelledSides, Projection};
 use crate::player::{Playback, Snapshot};
 
@@ -67,7 +67,16 @@ pub struct LandscapePanel {
     last_size: Vec2,
     /// The width over the height of the view that the next picture shows whole.
     contained: Option<f64>,
+    /// The part of the turn from the plane into space that has been made; 1 at rest.
+    turned: f64,
+    /// The size of the box in space, as of [`SpaceView`](valleyscope_experiments::view::SpaceView).
+    cover: f64,
 }
+
+/// The duration of the turn from the plane into space and back, in seconds.
+const TURN_SECS: f32 = 0.4;
+/// The size of the box in space where the landscape fills the window.
+const FILLING: f64 = 0.42;
 
 /// The canvas of a simulation. The framing of the first one is that of all that share a camera.
 #[derive(Default)]
@@ -106,6 +115,8 @@ impl LandscapePanel {
             tool: Tool::default(),
             last_size: FIRST_SIZE,
             contained: None,
+            turned: 1.0,
+            cover: 0.0,
         }
     }
 
@@ -156,13 +167,29 @@ impl LandscapePanel {
         if document.count() > 1 {
             Self::legend_row(ui, document, live);
         }
-        self.canvases(ui, true, document, live, requests);
+        self.cover = 0.0;
+        self.canvases(ui, CanvasParts::all(), document, live, requests);
     }
 
     /// Shows the landscape below its legend, which so covers no particle.
     pub fn presentation(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
         Self::legend_row(ui, document, live);
-        self.canvases(ui, false, document, live, requests);
+        self.cover = 0.0;
+        self.canvases(ui, CanvasParts { has_legend: false, ..CanvasParts::all() }, document, live, requests);
+    }
+
+    /// Shows the landscape alone, as large as it can be: without tools, legend, axes, colour bar and values under the
+    /// pointer.
+    pub(crate) fn alone(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
+        self.cover = FILLING;
+        let parts = CanvasParts { has_legend: false, has_axes: false, has_bar: false, ..CanvasParts::all() };
+        self.canvases(ui, parts, document, live, requests);
+    }
+
+    /// Looks at the surface in space of `document` from another direction.
+    pub(crate) fn look_from(&mut self, document: &Document, orbit: Orbit) {
+        self.begin_framing(document.count(), document);
+        self.panes[0].framing.look_from(orbit);
     }
 
     /// Shows the legend above the canvases.
@@ -172,24 +199,38 @@ impl LandscapePanel {
         }
     }
 
+    /// Shows the canvases. While the camera turns from space to the plane, the surface is still shown.
     fn canvases(
         &mut self,
         ui: &mut Ui,
-        has_legend: bool,
+        parts: CanvasParts,
         document: &mut Document,
         live: &mut Live,
         requests: &mut Requests,
     ) {
         let area = ui.available_rect_before_wrap();
         ui.allocate_rect(area, Sense::hover());
-        let parts = CanvasParts { has_legend, has_bar: true, sense: Sense::click_and_drag() };
+        let projection = document.view.projection;
+        let turned = self.turn(ui, document.view.is_in_space());
+        if turned > 0.0 {
+            document.view.projection = ViewProjection::Space;
+        }
         let canvases = canvases(ui, area, parts, document, live);
         self.last_size = canvases[0].0.canvas.size();
-        if canvases.iter().any(is_small) {
-            return;
+        if !canvases.iter().any(is_small) {
+            self.move_cameras(ui, &canvases, document, live, requests);
+            self.draw_all(ui, &canvases, document, live);
         }
-        self.move_cameras(ui, &canvases, document, live, requests);
-        self.draw_all(ui, &canvases, document, live);
+        document.view.projection = projection;
+    }
+
+    /// Goes on with the turn from the plane into space, or back, and returns the part of it that has been made.
+    fn turn(&mut self, ui: &Ui, in_space: bool) -> f32 {
+        let secs = if theme::is_motion_reduced(ui.ctx()) { 0.0 } else { TURN_SECS };
+        let id = Id::unique("turn into space");
+        let turned = ui.ctx().animate_bool_with_time_and_easing(id, in_space, secs, easing::cubic_in_out);
+        self.turned = if turned > 0.0 { f64::from(turned) } else { 1.0 };
+        turned
     }
 
     /// Returns the part of the landscape in view on the first canvas.
@@ -225,7 +266,7 @@ impl LandscapePanel {
     /// Draws the landscape into all of the available space, without tools and legend.
     pub fn picture(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, has_bar: bool) {
         let area = ui.available_rect_before_wrap();
-        let parts = CanvasParts { has_legend: false, has_bar, sense: Sense::hover() };
+        let parts = CanvasParts { has_legend: false, has_bar, has_axes: true, sense: Sense::hover() };
         let canvases = canvases(ui, area, parts, document, live);
         if canvases.iter().any(is_small) {
             return;
@@ -310,7 +351,14 @@ impl LandscapePanel {
 struct CanvasParts {
     has_legend: bool,
     has_bar: bool,
+    has_axes: bool,
     sense: Sense,
+}
+
+impl CanvasParts {
+    fn all() -> CanvasParts {
+        CanvasParts { has_legend: true, has_bar: true, has_axes: true, sense: Sense::click_and_drag() }
+    }
 }
 
 /// Lays out the canvases of all simulations, and makes them interactive.
@@ -321,9 +369,10 @@ fn canvases(
     document: &Document,
     live: &Live,
 ) -> Vec<(CanvasLayout, Response)> {
-    let CanvasParts { has_legend, has_bar, sense } = parts;
+    let CanvasParts { has_legend, has_bar, has_axes, sense } = parts;
     let in_space = document.view.is_in_space();
     let layouts = match document.count() {
+        1 if !has_axes => vec![CanvasLayout { has_legend, ..CanvasLayout::bare(ui, area) }],
         1 => vec![CanvasLayout { has_legend, ..CanvasLayout::new(ui, area, in_space, has_bar) }],
         count => CanvasLayout::side_by_side(ui, area, count, in_space, has_bar, !live.has_own_cameras),
     };
@@ -385,19 +434,7 @@ impl CanvasLayout {
         let body = TextStyle::Body.resolve(ui.style());
         let pixels_per_point = ui.ctx().pixels_per_point();
         if area.width() < left + right + LEAST_CANVAS || area.height() < LEAST_CANVAS {
-            let canvas = area.round_to_pixels(pixels_per_point);
-            return CanvasLayout {
-                canvas,
-                bar: None,
-                has_axes: false,
-                font,
-                body,
-                compact: true,
-                has_legend: true,
-                labelled: BOTH,
-                title: None,
-                inset: None,
-            };
+            return CanvasLayout::bare(ui, area);
         }
         // The labels of the ticks and the name of the axis.
         let line = ui.fonts_mut(|fonts| fonts.row_height(&font));
@@ -419,6 +456,22 @@ impl CanvasLayout {
             font,
             body,
             compact,
+            has_legend: true,
+            labelled: BOTH,
+            title: None,
+            inset: None,
+        }
+    }
+
+    /// Lays out a canvas with nothing around it.
+    fn bare(ui: &Ui, area: Rect) -> CanvasLayout {
+        CanvasLayout {
+            canvas: area.round_to_pixels(ui.ctx().pixels_per_point()),
+            bar: None,
+            has_axes: false,
+            font: TextStyle::Small.resolve(ui.style()),
+            body: TextStyle::Body.resolve(ui.style()),
+            compact: true,
             has_legend: true,
             labelled: BOTH,
             title: None,

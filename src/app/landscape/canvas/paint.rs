@@ -24,7 +24,7 @@ impl SurfaceCache {
         landscape: &Landscape,
         scale: &SymLog,
         Viewport { camera, size_px }: Viewport,
-        orbit: Orbit,
+        (orbit, cover): (Orbit, f64),
     ) -> SpaceProjection {
         let is_same = |(of, at, by, _): &&(Landscape, Camera, SymLog, Arc<HeightField>)| {
             (of, at, by) == (landscape, &camera, scale)
@@ -37,7 +37,7 @@ impl SurfaceCache {
                 heights
             }
         };
-        SpaceProjection { view: SpaceView { camera, orbit, size_px }, heights }
+        SpaceProjection { view: SpaceView { camera, orbit, size_px, cover }, heights }
     }
 }
 
