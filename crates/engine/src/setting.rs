@@ -40,8 +40,6 @@ pub struct SettingInfo {
     pub slider: Extent,
     /// The initial extent of an axis of a diagram and of a grid of tuned values.
     pub axis: Extent,
-    /// The change of a dragged number for each point of the pointer's movement.
-    pub drag_step: f64,
     /// The default; of a hyperparameter that on the plane, as in the paper's toy model.
     pub default: f64,
     /// The default of a hyperparameter in the training of networks.
@@ -107,7 +105,6 @@ impl SettingInfo {
             kind,
             slider: extent,
             axis: extent,
-            drag_step: 0.01,
             default: extent.low,
             in_training: extent.low,
             is_for_vectors: false,
@@ -123,7 +120,7 @@ impl SettingInfo {
     /// Creates a number without a fraction, like [`SettingInfo::number`].
     pub const fn whole(symbol: &'static str, label: &'static str, range: Range) -> SettingInfo {
         let kind = SettingKind::Whole(range);
-        SettingInfo { kind, drag_step: 1.0, ..SettingInfo::number(symbol, label, range) }
+        SettingInfo { kind, ..SettingInfo::number(symbol, label, range) }
     }
 
     /// Creates β of a running average.
@@ -181,10 +178,6 @@ impl SettingInfo {
     /// Sets the initial extent of an axis, if it differs from that of the slider.
     pub(crate) const fn axis(self, axis: Extent) -> SettingInfo {
         SettingInfo { axis, ..self }
-    }
-
-    pub(crate) const fn drag_step(self, drag_step: f64) -> SettingInfo {
-        SettingInfo { drag_step, ..self }
     }
 
     pub const fn default(self, default: f64) -> SettingInfo {
@@ -400,13 +393,14 @@ pub const STEPS: SettingInfo = SettingInfo::whole("", "Steps", StepCount::RANGE)
     .logarithmic()
     .help("Steps of each run.")
     .paper("1000")
-    .drag_step(10.0);
+    .default(1000.0);
 
 pub const REPLICATES: SettingInfo = SettingInfo::whole("", "Replicates", Replicates::RANGE)
     .slider(1.0, 1000.0)
     .logarithmic()
     .help("Runs with each learning rate, with different noise.")
-    .paper("50");
+    .paper("50")
+    .default(50.0);
 
 pub const CERTAINTY: SettingInfo = SettingInfo::number("", "Certainty", Certainty::RANGE)
     .slider(0.5, 0.999)
@@ -414,20 +408,20 @@ pub const CERTAINTY: SettingInfo = SettingInfo::number("", "Certainty", Certaint
         "The certainty of a winner at which its pixel is decided. It holds though one looks again and again, and though \
          the best learning rate is chosen.",
     )
-    .drag_step(0.005);
+    .default(0.95);
 
 pub const BUDGET: SettingInfo = SettingInfo::number("", "Budget", Budget::RANGE)
     .slider(0.1, 100.0)
     .logarithmic()
     .help("The most steps of a pixel, as a multiple of those that its replicates take with uniform sampling.")
-    .drag_step(0.1);
+    .default(5.0);
 
 pub const MOST_REPLICATES: SettingInfo = SettingInfo::whole("", "Most replicates", Replicates::RANGE)
     .key("most_replicates")
     .slider(10.0, 100_000.0)
     .logarithmic()
     .help("The most replicates by which a learning rate is compared with the leader's.")
-    .drag_step(10.0);
+    .default(5000.0);
 
 pub const PARTICLES: SettingInfo = SettingInfo::whole("", "Particles", ParticleCount::RANGE)
     .logarithmic()

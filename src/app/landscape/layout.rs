@@ -20,7 +20,7 @@ use crate::app::shell::actions::{Action, LandscapeAction, Requests};
 use crate::app::shell::editor::{AnyEditor, HistoryStep};
 use crate::app::shell::window::{Edge, SidePanel, WindowLayout};
 use crate::app::widgets::form::{Highlight, check_box, radio_button};
-use crate::app::widgets::number::Control;
+use crate::app::widgets::setting::Control;
 use crate::player::{PlaybackPace, PlayerCommand};
 
 /// The width of a window, in points, below which it does not show the plots.
@@ -106,9 +106,7 @@ impl LandscapeTab {
         let staged = self.staged();
         let (document, live) = (&mut self.editor.draft.document, &mut self.live);
         let width = ui.available_width();
-        let most = (0.28 * width).clamp(220.0, 520.0);
-        let (name, edge, range) = ("controls", Edge::Left, 220.0..=most);
-        let left = SidePanel { name, edge, usual: 350.0, range, frame: None };
+        let left = SidePanel::controls(width);
         left.show_collapsible(ui, &mut layout.sizes, &mut layout.controls, |ui, _| {
             self.controls.ui(ui, document, live, requests);
         });

@@ -49,7 +49,7 @@ use super::shell::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
 use super::shell::files::OpenedContent;
 use super::shell::jobs::{Exports, Wake};
 use super::shell::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
-use super::widgets::number::Pins;
+use super::widgets::setting::Pins;
 use crate::player::{Playback, PlaybackPace, PlayerCommand};
 
 /// The time between two snapshots of a player whose landscape is not shown.

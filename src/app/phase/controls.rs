@@ -2,22 +2,24 @@
 
 use std::time::Duration;
 
-use egui::{Button, ComboBox, Label, ProgressBar, RichText, TextStyle, Ui};
+use egui::{Button, Label, ProgressBar, RichText, TextStyle, Ui};
 use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
 use valleyscope_engine::optimizer::axis_keys;
-use valleyscope_engine::quantity::{Dimension, PointCount, Range};
-use valleyscope_engine::setting::{self, Extent, SettingInfo, SettingValue};
+use valleyscope_engine::quantity::{Dimension, PointCount};
+use valleyscope_engine::setting::{self, Extent, SettingValue};
 use valleyscope_engine::spec_error::{MessagePart, SpecError};
-use valleyscope_engine::sweep::{Adaptive, Average, Axis, Metric, Quantity, Sampling, Spacing, SweepSpec};
+use valleyscope_engine::sweep::{Adaptive, Average, Axis, Metric, Quantity, Sampling, SweepSpec};
 use valleyscope_experiments::preset::SweepPreset;
 
 use super::PhasePanel;
-use super::optimizer_controls::{count, log_switch, optimizers, optimizers_with, unswept_note};
+use super::optimizer_controls::{of_rule, optimizers, optimizers_with, unswept_note};
+use super::vary;
 use crate::app::landscape::controls::{LandscapeChange, landscape_choice, landscape_editor, noise_choice};
 use crate::app::shell::actions::Requests;
 use crate::app::shell::editor::change_mark;
-use crate::app::widgets::form::check_box;
+use crate::app::widgets::form::{check_box, scrolled_list};
 use crate::app::widgets::number::TypedField;
+use crate::app::widgets::setting::{Pins, Values, pinned_card, unpinned_row};
 use crate::app::widgets::text_editor::TextTab;
 use crate::app::widgets::{form, number};
 use crate::sweep::pool::Progress;
@@ -183,32 +185,59 @@ pub(super) fn time(span: Duration) -> String {
 }
 
 /// Shows the controls of a sweep, and a fault beside its field.
-pub(super) fn show(ui: &mut Ui, spec: &mut SweepSpec, fault: Option<&SpecError>, requests: &mut Requests) {
+pub(super) fn show(
+    ui: &mut Ui,
+    spec: &mut SweepSpec,
+    pins: &mut Pins,
+    fault: Option<&SpecError>,
+    requests: &mut Requests,
+) {
     let about = |part: &str| fault.filter(|fault| fault.path.starts_with(part));
-    heading(ui, "Axes");
-    let shown = spec.clone();
-    axis(ui, "Rows", &shown, &mut spec.rows);
-    show_fault(ui, about("rows"));
-    ui.add_space(6.0);
-    axis(ui, "Columns", &shown, &mut spec.columns);
-    show_fault(ui, about("columns"));
-    heading(ui, "Everywhere");
-    fixed_quantities(ui, spec, requests);
-    heading(ui, "Runs");
-    runs(ui, spec);
-    show_fault(
-        ui,
-        fault.filter(|fault| !["rows", "columns", "optimizers"].iter().any(|it| fault.path.starts_with(it))),
-    );
-    heading(ui, "Optimizers");
+    pinned(ui, spec, pins);
+    form::card(ui, "Axes", |ui| {
+        let shown = spec.clone();
+        axis(ui, "Rows", &shown, &mut spec.rows);
+        show_fault(ui, about("rows"));
+        ui.add_space(4.0);
+        axis(ui, "Columns", &shown, &mut spec.columns);
+        show_fault(ui, about("columns"));
+    });
+    form::card(ui, "Landscape", |ui| fixed_quantities(ui, spec, pins, requests));
+    form::card(ui, "Runs", |ui| {
+        runs(ui, spec, pins);
+        let others = ["rows", "columns", "optimizers"];
+        show_fault(ui, fault.filter(|fault| !others.iter().any(|it| fault.path.starts_with(it))));
+    });
     show_fault(ui, about("optimizers"));
-    optimizers(ui, spec);
+    optimizers(ui, spec, pins, requests);
+    vary::take(ui.ctx(), spec);
+}
+
+/// Shows the pinned settings that do not vary.
+fn pinned(ui: &mut Ui, spec: &mut SweepSpec, pins: &mut Pins) {
+    let mut settings: Vec<(String, SettingValue)> = spec.settings().into_iter().map(|it| (String::new(), it)).collect();
+    settings.extend(spec.optimizers.iter().flat_map(|it| of_rule(it).map(|setting| (it.label().to_owned(), setting))));
+    settings.retain(|(_, it)| vary::varies_along(spec, &it.path).is_none());
+    let shown = spec.clone();
+    pinned_card(
+        ui,
+        pins,
+        settings,
+        |it| vary::actions(&shown, &it.path),
+        |path, value| {
+            let optimizer = spec.optimizers.iter_mut().find(|it| Some(it.id) == path.optimizer);
+            match (optimizer, path.path.strip_prefix("rule.")) {
+                (Some(optimizer), Some(key)) => optimizer.rule.set(key, value),
+                _ => spec.set(&path.path, value),
+            }
+            .expect("the control keeps to the range");
+        },
+    );
 }
 
 fn show_fault(ui: &mut Ui, fault: Option<&SpecError>) {
     if let Some(fault) = fault {
-        let color = ui.visuals().error_fg_color;
-        ui.add(Label::new(RichText::new(describe_fault(fault)).color(color)).wrap());
+        form::fault(ui, &describe_fault(fault));
     }
 }
 
@@ -239,37 +268,22 @@ fn label(field: &str) -> Option<String> {
     }
 }
 
-fn heading(ui: &mut Ui, text: &str) {
-    form::heading(ui, 8.0, text);
-    ui.add_space(2.0);
-}
-
-/// Shows the fields of settings whose paths are `shown` and that no axis varies.
-fn fields(ui: &mut Ui, spec: &mut SweepSpec, is_shown: impl Fn(&str) -> bool) {
-    for SettingValue { path, info, value, .. } in spec.settings() {
-        let is_axis = [&spec.rows, &spec.columns].iter().any(|axis| axis.of.is_at(None, &path.path));
-        if is_shown(&path.path)
-            && !is_axis
-            && let Some(number) = number_field(ui, info, value)
-        {
-            spec.set(&path.path, number).expect("it was brought into the range");
+/// Shows the rows of settings whose paths are `shown`.
+fn fields(ui: &mut Ui, spec: &mut SweepSpec, pins: &mut Pins, is_shown: impl Fn(&str) -> bool) {
+    for it in spec.settings().into_iter().filter(|it| is_shown(&it.path.path)) {
+        match vary::varies_along(spec, &it.path) {
+            Some(text) => form::line(ui, it.info.label, it.info.help, |ui| drop(ui.weak(text))),
+            None => {
+                if let Some(value) = unpinned_row(ui, "", &it, pins, &vary::actions(spec, &it.path)) {
+                    spec.set(&it.path.path, value).expect("the control keeps to the range");
+                }
+            }
         }
     }
 }
 
-/// Shows the field of a setting, dragged or typed; returns a new value within the range.
-fn number_field(ui: &mut Ui, of: &SettingInfo, mut value: f64) -> Option<f64> {
-    let (help, mut is_changed) = (of.explanation(), false);
-    let Range { min, max, .. } = of.range()?;
-    form::line(ui, of.label, &help, |ui| {
-        let drag = number::drag(&mut value).speed(of.drag_step).range(min..=max);
-        is_changed = ui.add(drag).on_hover_text(&help).accessible_name(of.label).changed();
-    });
-    is_changed.then(|| of.nearest(value))
-}
-
 /// Shows the quantities that are the same in all pixels. A quantity of an axis has no value here.
-fn fixed_quantities(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Requests) {
+fn fixed_quantities(ui: &mut Ui, spec: &mut SweepSpec, pins: &mut Pins, requests: &mut Requests) {
     let before = spec.landscape;
     match landscape_choice(ui, TextTab::Sweep, &mut spec.landscape, requests) {
         Some(LandscapeChange::Chosen) => {
@@ -287,13 +301,13 @@ fn fixed_quantities(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Requests) 
     if !spec.metric.is_of(&spec.landscape) {
         spec.metric = Metric::default();
     }
-    fields(ui, spec, |path| path.starts_with("landscape."));
+    fields(ui, spec, pins, |path| path.starts_with("landscape."));
     noise_choice(ui, TextTab::Sweep, &mut spec.noise);
     let landscape = spec.landscape;
     keep_axes(spec, &landscape);
-    fields(ui, spec, |path| path.starts_with(setting::NOISE.key));
+    fields(ui, spec, pins, |path| path.starts_with(setting::NOISE.key));
     let is_dimension_axis = [&spec.rows.of, &spec.columns.of].contains(&&Quantity::Dimension);
-    fields(ui, spec, |path| {
+    fields(ui, spec, pins, |path| {
         let of_start = path.starts_with("start.") && !is_dimension_axis;
         of_start || [setting::DIMENSION.key, setting::STEPS.key].contains(&path)
     });
@@ -335,12 +349,12 @@ fn sampling(ui: &mut Ui, sampling: &mut Sampling) {
     });
 }
 
-fn runs(ui: &mut Ui, spec: &mut SweepSpec) {
-    fields(ui, spec, |path| path == setting::REPLICATES.key);
+fn runs(ui: &mut Ui, spec: &mut SweepSpec, pins: &mut Pins) {
+    fields(ui, spec, pins, |path| path == setting::REPLICATES.key);
     sampling(ui, &mut spec.sampling);
-    fields(ui, spec, |path| path.starts_with("sampling."));
+    fields(ui, spec, pins, |path| path.starts_with("sampling."));
     form::line(ui, "Seed", "A different seed gives different noise.", |ui| {
-        let field = TypedField { name: "Seed of the sweep", width: 84.0 };
+        let field = TypedField { name: "Seed of the sweep", width: form::FIELD_WIDTH };
         if let Some(entered) = field.show(ui, &spec.seed.to_string(), number::read_whole).entered {
             spec.seed = entered;
         }
@@ -360,53 +374,34 @@ fn runs(ui: &mut Ui, spec: &mut SweepSpec) {
     );
 }
 
-/// Shows the controls of an axis: the quantity that varies, its ends, and the number of its values.
-pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
-    let spread = (axis.to - axis.from).abs();
+/// Shows the rows of an axis: the quantity that varies, and its values.
+fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
     ui.horizontal(|ui| {
-        ui.label(RichText::new(name).weak());
-        let combo = ComboBox::from_id_salt(name).selected_text(axis_label(spec, axis)).truncate().height(500.0);
-        let combo = combo.width(ui.available_width() - 8.0);
-        let shown = combo.show_ui(ui, |ui| {
+        let help = "The setting that varies along the axis.";
+        let shown = form::list_field(ui, name, help, name, &axis_label(spec, axis), 0.0, |ui| {
             let against = if *axis == spec.rows { &spec.columns } else { &spec.rows };
-            for of in choices(spec) {
-                if of != axis.of && of.overlaps(&against.of) {
-                    continue;
+            let is_free = |of: &Quantity| *of == axis.of || !of.overlaps(&against.of);
+            let free: Vec<Quantity> = choices(spec).into_iter().filter(is_free).collect();
+            scrolled_list(ui, |ui| {
+                for of in free {
+                    let other = Axis { of: of.clone(), ..axis.clone() };
+                    if ui.selectable_label(axis.of == of, axis_label(spec, &other)).clicked() {
+                        *axis = axis_of(&spec.landscape, of, axis.count);
+                    }
                 }
-                let other = Axis { of: of.clone(), ..axis.clone() };
-                if ui.selectable_label(axis.of == of, axis_label(spec, &other)).clicked() {
-                    *axis = axis_of(&spec.landscape, of, axis.count);
-                }
-            }
+            });
         });
-        let response = shown.response.accessible_name(format!("{name}: what varies"));
+        let shown = shown.accessible_name(format!("{name}: what varies"));
         if let Some(meanings) = axis_meanings(spec, axis) {
-            response.on_hover_text(meanings);
+            shown.on_hover_text(meanings);
         }
     });
     if let Some(unswept_note) = unswept_note(spec, axis) {
         ui.add(Label::new(RichText::new(unswept_note).small().weak()).wrap());
     }
-    ui.horizontal(|ui| {
-        for (end, value) in [("from", &mut axis.from), ("to", &mut axis.to)] {
-            ui.label(end);
-            let name = format!("{name} {end}");
-            let field = match axis.spacing {
-                Spacing::Linear => ui.add(number::drag(value).speed((0.005 * spread).max(1e-6))),
-                Spacing::Log => {
-                    let speed = (0.01 * value.abs()).max(1e-6);
-                    ui.add(number::drag(value).speed(speed))
-                }
-                Spacing::LogComplement => number::spaced_drag(ui, value, axis.spacing),
-            };
-            field.accessible_name(name);
-        }
-    });
-    ui.horizontal(|ui| {
-        count(ui, &mut axis.count, &format!("{name}: how many"));
-        let usual = axis.of.info(&spec.landscape).axis.spacing;
-        log_switch(ui, &mut axis.spacing, usual, &format!("{name}: logarithmic"));
-    });
+    let usual = axis.of.info(&spec.landscape).axis.spacing;
+    let Axis { from, to, count, spacing, .. } = axis;
+    Values { ends: [from, to], count, spacing, usual: Some(usual) }.show(ui, "", "", name, false);
 }
 
 /// Returns an axis of a quantity over its initial extent; that of a parameter of the landscape is the landscape's own.
@@ -415,7 +410,7 @@ pub(super) fn axis_of(landscape: &LandscapeSpec, of: Quantity, count: PointCount
     Axis { of, from: low, to: high, spacing, count }
 }
 
-fn choices(spec: &SweepSpec) -> Vec<Quantity> {
+pub(super) fn choices(spec: &SweepSpec) -> Vec<Quantity> {
     let mut choices = Quantity::of_all(&spec.landscape, &spec.noise);
     for key in axis_keys() {
         let ids: Vec<u32> = optimizers_with(spec, key).map(|optimizer| optimizer.id).collect();

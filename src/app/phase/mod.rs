@@ -16,6 +16,7 @@ mod readout;
 mod score_table;
 mod thumbnails;
 mod triangle_view;
+mod vary;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,11 +47,13 @@ use crate::app::shell::messages::UnsavedResults;
 use crate::app::shell::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
 use crate::app::shell::window::WindowLayout;
 use crate::app::shell::window::{Edge, SidePanel};
+use crate::app::widgets::setting::Pins;
 use crate::draw::Map;
 use crate::sweep::result::{RawPlan, SweepResult};
 use crate::sweep::titles::{as_changed, is_made_title};
 
 pub(super) use pixels::position_of;
+pub(super) use vary::diagram_over;
 
 /// The state of the phase diagram tab.
 pub struct PhasePanel {
@@ -58,6 +61,7 @@ pub struct PhasePanel {
     editor: Editor<SweepPreset>,
     /// Starts a new diagram at each change under the controls if true.
     follow_changes: bool,
+    pins: Pins,
     style: MapStyle,
     picture: MapPicture,
     shares: PendingShares,
@@ -108,6 +112,7 @@ impl PhasePanel {
             shown_spec: Arc::clone(diagrams.present.spec()),
             diagrams,
             follow_changes: true,
+            pins: Pins::default(),
             style: MapStyle { map: Map::Winner { certainty: true }, metric: preset.sweep.metric, letters: false },
             editor: Editor::new(preset, clean, None),
             picture: MapPicture::default(),
@@ -243,16 +248,15 @@ impl PhasePanel {
     fn draw(&mut self, ui: &mut Ui, window: &mut WindowLayout, simulation: &SimulationSpec, requests: &mut Requests) {
         let width = ui.available_width();
         if !window.is_presenting() {
-            let most = (0.3 * width).clamp(230.0, 440.0);
-            let left =
-                SidePanel { name: "sweep controls", edge: Edge::Left, usual: 310.0, range: 220.0..=most, frame: None };
+            let left = SidePanel::controls(width);
             left.show_collapsible(ui, &mut window.sizes, &mut window.controls, |ui, _| {
                 let fault = self.diagrams.check(&self.editor.draft.sweep).err();
                 self.run_bar(ui, fault.as_ref());
                 ui.separator();
+                let (sweep, pins) = (&mut self.editor.draft.sweep, &mut self.pins);
                 ScrollArea::vertical()
                     .auto_shrink(false)
-                    .show(ui, |ui| controls::show(ui, &mut self.editor.draft.sweep, fault.as_ref(), requests));
+                    .show(ui, |ui| controls::show(ui, sweep, pins, fault.as_ref(), requests));
             });
         }
         self.follow(ui);
@@ -336,6 +340,8 @@ struct SweepMemory {
     compared: Vec<u64>,
     #[serde(default, rename = "place")]
     index: usize,
+    #[serde(default)]
+    pins: Pins,
 }
 
 impl RegisteredTab for PhasePanel {
@@ -427,7 +433,8 @@ impl Tab for PhasePanel {
         let text = |preset: SweepPreset| Preset::Sweep(preset).to_ron();
         let (clean, file) = (text((*self.clean()).clone()), self.editor.file().map(Path::to_owned));
         let (compared, index) = self.comparison.to_memory(&self.diagrams.library);
-        Memory::new(&SweepMemory { preset: text(preset), clean, file, running: self.is_running(), compared, index })
+        let (preset, running, pins) = (text(preset), self.is_running(), self.pins.clone());
+        Memory::new(&SweepMemory { preset, clean, file, running, compared, index, pins })
     }
 
     fn logic(&mut self, _frame: TabFrame, requests: &mut Requests) {
@@ -474,6 +481,7 @@ impl PhasePanel {
         let stored = |text: &str, what: &str| stored_preset(text, what, "sweep", sweep);
         let preset = stored(&memory.preset, "the sweep of the last session")?;
         let clean = Arc::new(stored(&memory.clean, "the preset of the last session's sweep")?);
+        self.pins = memory.pins;
         self.put(preset, None);
         self.diagrams.reset(self.editor.draft.sweep.clone(), Arc::clone(&clean));
         self.editor = Editor::new(self.preset().clone(), Arc::clone(&clean), memory.file);

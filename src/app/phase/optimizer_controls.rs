@@ -1,143 +1,108 @@
 //! The controls of the optimizers of a sweep, with their learning rates and tuned settings.
 
-use egui::text::LayoutJob;
-use egui::{CollapsingHeader, Color32, Rect, TextFormat, TextStyle, Ui, UiBuilder, Vec2, pos2};
-use valleyscope_engine::optimizer::{RuleKind, RuleSpec, Schedule};
-use valleyscope_engine::quantity::{LearningRate, PointCount, Range};
-use valleyscope_engine::setting::{Extent, Key, LEARNING_RATE, SCHEDULE_END, Spacing};
-use valleyscope_engine::simulation::{distinct_name, states_other_settings};
+use egui::Ui;
+use valleyscope_engine::optimizer::{RatedRule, RuleSpec, Schedule};
+use valleyscope_engine::quantity::LearningRate;
+use valleyscope_engine::setting::{Key, SCHEDULE_END, SettingInfo, SettingPath, SettingValue, Spacing};
+use valleyscope_engine::simulation::distinct_name;
 use valleyscope_engine::sweep::{
     Axis, LearningRates, Quantity, SweepOptimizer, SweepSpec, Tuned, can_tune, tuned_info,
 };
-use valleyscope_experiments::view::{OwnColors, sweep_colors, usual_colors};
+use valleyscope_experiments::view::{OwnColors, usual_colors};
 
+use super::vary;
 use crate::app::landscape::controls::schedule;
-use crate::app::widgets::form::check_box;
-use crate::app::widgets::icons::{Icon, color_swatch, icon_button};
-use crate::app::widgets::text_editor::{RuleChoice, TextEditor, TextTab};
-use crate::app::widgets::{form, number, text_editor};
+use crate::app::shell::actions::Requests;
+use crate::app::widgets::form;
+use crate::app::widgets::optimizer_cards::{CardEdit, CardOptimizer, CardParts, OptimizerCards};
+use crate::app::widgets::setting::{Pins, Values, unpinned_row};
+use crate::app::widgets::text_editor::TextTab;
 
-/// The side of the button that removes an optimizer, in points.
-const REMOVE: f32 = 16.0;
-const COLOR_HELP: &str = "Colour in the map and the plots. Changing it needs no new computation.";
+impl CardOptimizer for SweepOptimizer {
+    fn id(&self, _: usize) -> u32 {
+        self.id
+    }
+
+    fn parts(&mut self) -> CardParts<'_> {
+        CardParts { name: &mut self.name, color: &mut self.color, rule: &mut self.rule }
+    }
+
+    fn rated(&self) -> RatedRule {
+        self.rule.rated(self.learning_rates.from)
+    }
+}
 
 /// Shows the optimizers, each with its rule and learning rates, and a menu that adds one.
-pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
-    let (mut removed, mut replaced) = (None, None);
-    let can_remove = spec.optimizers.len() > 2;
-    let steps = spec.steps.get() as u64;
-    let colors = sweep_colors(&spec.optimizers);
+pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec, pins: &mut Pins, requests: &mut Requests) {
+    let shown = spec.clone();
+    let names: Vec<String> = spec.optimizers.iter().map(|it| it.label().to_owned()).collect();
     let own_colors = spec.optimizers.iter().map(|optimizer| (optimizer.color, optimizer.rule.rgb()));
-    let usual_colors = usual_colors(&own_colors.collect::<Vec<OwnColors>>());
-    let (rows, columns) = (spec.rows.clone(), spec.columns.clone());
-    let before: Vec<RuleSpec> = spec.optimizers.iter().map(|optimizer| optimizer.rule).collect();
-    for (index, optimizer) in spec.optimizers.iter_mut().enumerate() {
-        let title = title(ui, optimizer.label(), colors[index]);
-        let card = CollapsingHeader::new(title).id_salt(optimizer.id).show(ui, |ui| {
-            let label = optimizer.label().to_owned();
-            form::line(ui, "Colour", COLOR_HELP, |ui| {
-                let name = form::owned(&label, "colour");
-                color_swatch(ui, &mut optimizer.color, usual_colors[index], COLOR_HELP, &name);
-            });
-            let (name, usual) = (form::owned(&label, "rule"), RuleSpec::on_plane);
-            let choice = RuleChoice { tab: TextTab::Sweep, optimizer: optimizer.id, name: &name, usual };
-            let help = "The update rule. A new one keeps the settings that both have.";
-            form::line(ui, "Rule", help, |ui| {
-                if choice.menu(ui, &mut optimizer.rule) {
-                    replaced = Some(index);
-                }
-            });
-            choice.note(ui, &mut optimizer.rule);
-            rule(ui, &label, optimizer, [&rows, &columns]);
-            if optimizer.rule.kind().typed().is_some()
-                && form::small_button(ui, true, "Edit text", &form::owned(&label, "text"), "The rule as text")
-            {
-                editor(optimizer.id, "").open(ui.ctx());
+    let cards = OptimizerCards {
+        tab: TextTab::Sweep,
+        names: &names,
+        usual_colors: &usual_colors(&own_colors.collect::<Vec<OwnColors>>()),
+        most: SweepSpec::MAX_OPTIMIZERS,
+        usual: RuleSpec::on_plane,
+        is_needed: &vec![names.len() <= 2; names.len()],
+        why_needed: "A comparison needs two optimizers.",
+    };
+    let settings = |ui: &mut Ui, index: usize, optimizer: &mut SweepOptimizer| {
+        let name = &names[index];
+        rates(ui, name, &mut optimizer.learning_rates);
+        schedule(ui, name, &mut optimizer.schedule, Some(shown.steps.get() as u64));
+        rule(ui, name, optimizer, pins, &shown);
+        beside_rule(ui, name, optimizer);
+    };
+    let edit = cards.show(ui, &mut spec.optimizers, requests, |_, _, _| (), settings);
+    let new = match cards.add_menu(ui).or(edit) {
+        Some(CardEdit::Replaced(index)) => return on_rule_replaced(spec, index),
+        Some(CardEdit::Remove(index)) => return remove(spec, index),
+        Some(CardEdit::Duplicate(index, rule)) => {
+            let of = spec.optimizers[index].clone();
+            let name = of.name.filter(|_| rule.is_none());
+            let new = SweepOptimizer { name, color: None, rule: rule.unwrap_or(of.rule), ..of };
+            if rule.is_none() {
+                add(spec, new);
+                return;
             }
-            let rated = optimizer.rule.rated(optimizer.learning_rates.from);
-            ui.menu_button("Copy as…", |ui| text_editor::copy_entries(ui, &rated));
-            rates(ui, &label, &mut optimizer.learning_rates);
-            schedule(ui, &label, &mut optimizer.schedule, Some(steps));
-            beside_rule(ui, &label, optimizer);
-        });
-        if remove_button(ui, card.header_response.rect, optimizer.label(), can_remove) {
-            removed = Some(index);
+            new
         }
-    }
-    for (optimizer, before) in spec.optimizers.iter_mut().zip(before) {
-        let label = optimizer.label().to_owned();
-        editor(optimizer.id, &label).show(ui.ctx(), &mut optimizer.rule);
-        if optimizer.rule != before {
-            optimizer.name.take_if(|name| states_other_settings(name, &optimizer.rule, None));
-        }
-    }
-    if let Some(index) = replaced {
-        on_rule_replaced(spec, index);
-    }
-    if let Some(index) = removed {
-        remove(spec, index);
-    }
-    ui.menu_button("Add an optimizer", |ui| {
-        if let Some(kind) = text_editor::choices::<RuleKind>(ui, None)
-            && spec.optimizers.len() < SweepSpec::MAX_OPTIMIZERS
-        {
-            let id = add(spec, RuleSpec::on_plane(kind));
-            if kind.typed().is_some() {
-                editor(id, "").open(ui.ctx());
-            }
-            ui.close();
-        }
-    });
+        Some(CardEdit::Add(rule)) => SweepOptimizer {
+            id: 0,
+            name: None,
+            color: None,
+            rule,
+            learning_rates: LearningRates::default(),
+            tune: Vec::new(),
+            schedule: Schedule::default(),
+        },
+        None => return,
+    };
+    let rule = new.rule;
+    let id = add(spec, new);
+    cards.open_text(ui, id, &rule);
 }
 
-/// Shows the button that removes an optimizer, at the right end of its card's head. Returns whether it was pressed.
-fn remove_button(ui: &mut Ui, head: Rect, label: &str, can_remove: bool) -> bool {
-    let right = ui.max_rect().right() - REMOVE;
-    let area = Rect::from_center_size(pos2(right, head.center().y), Vec2::splat(REMOVE));
-    let mut ui = ui.new_child(UiBuilder::new().id_salt((label, "remove")).max_rect(area));
-    let button = ui.add_enabled_ui(can_remove, |ui| {
-        icon_button(ui, Icon::Close, REMOVE, &form::owned(label, "remove"), "Remove from the sweep")
-    });
-    button.inner.on_disabled_hover_text("A comparison needs two optimizers.").clicked()
-}
-
-/// Lays out an optimizer's colour in the map and its name.
-fn title(ui: &Ui, label: &str, [red, green, blue]: [u8; 3]) -> LayoutJob {
-    let font = TextStyle::Button.resolve(ui.style());
-    let mut job = LayoutJob::default();
-    job.append("■ ", 0.0, TextFormat::simple(font.clone(), Color32::from_rgb(red, green, blue)));
-    job.append(label, 0.0, TextFormat::simple(font, Color32::PLACEHOLDER));
-    job
-}
-
-fn editor(id: u32, owner: &str) -> TextEditor<'_, RuleKind> {
-    TextEditor::new(TextTab::Sweep, id, owner)
-}
-
-/// Adds an optimizer, also to the axes that vary a hyperparameter of all that have it; returns its id.
-fn add(spec: &mut SweepSpec, rule: RuleSpec) -> u32 {
+/// Adds an optimizer with a unique id and name, also to the axes that vary a hyperparameter of all that have it;
+/// returns its id.
+fn add(spec: &mut SweepSpec, mut optimizer: SweepOptimizer) -> u32 {
     let is_free = |id: &u32| spec.optimizers.iter().all(|optimizer| optimizer.id != *id);
     let id = (0..).find(is_free).expect("a sweep has few optimizers");
     let of_all = [&spec.rows, &spec.columns].map(|axis| unswept_note(spec, axis).is_none());
     for (axis, of_all) in [&mut spec.rows, &mut spec.columns].into_iter().zip(of_all) {
         if let Quantity::Of(key, ids) = &mut axis.of
             && of_all
-            && rule.has_axis(key)
+            && optimizer.rule.has_axis(key)
         {
             ids.push(id);
         }
     }
     let is_taken = |name: &str| spec.optimizers.iter().any(|optimizer| optimizer.label() == name);
-    let name = Some(distinct_name(rule.name(), is_taken)).filter(|name| name != rule.name());
-    spec.optimizers.push(SweepOptimizer {
-        id,
-        name,
-        color: None,
-        rule,
-        learning_rates: LearningRates::default(),
-        tune: Vec::new(),
-        schedule: Schedule::default(),
-    });
+    let name = distinct_name(optimizer.label(), is_taken);
+    if name != optimizer.label() {
+        optimizer.name = Some(name);
+    }
+    spec.optimizers.push(SweepOptimizer { id, ..optimizer });
     id
 }
 
@@ -173,145 +138,70 @@ fn remove(spec: &mut SweepSpec, index: usize) {
     }
 }
 
-/// Shows the hyperparameters of an optimizer. `axes` are those of the sweep.
-fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, axes: [&Axis; 2]) {
-    for (of, value) in optimizer.rule.hyperparameters().filter(|(of, _)| !of.is_for_vectors) {
-        let mut set = value;
-        form::line(ui, of.label, of.help, |ui| {
-            for (index, choice) in of.choices().iter().enumerate() {
-                ui.selectable_value(&mut set, index as f64, choice.label).on_hover_text(choice.help);
-            }
-            let Some(Range { min, max, .. }) = of.range() else { return };
-            if optimizer.tuned(of.key).is_none() {
-                let field = match of.slider.spacing {
-                    Spacing::Linear => {
-                        let speed = 0.005 * (of.slider.high - of.slider.low);
-                        let decimals = if of.is_whole() { 0 } else { 6 };
-                        ui.add(number::drag(&mut set).speed(speed).max_decimals(decimals).range(min..=max))
-                    }
-                    spacing => number::spaced_drag(ui, &mut set, spacing),
-                };
-                field.on_hover_text(of.help).accessible_name(form::owned(owner, of.label));
-            }
-            let is_axis = axes.iter().any(|axis| axis.varies(of.key, optimizer.id));
-            switch(ui, owner, optimizer, of.key, is_axis);
-        });
-        grid(ui, owner, optimizer, of.key);
-        if set != value {
-            optimizer.rule.set(of.key, of.nearest(set)).expect("the nearest value is in the range");
+/// Lists the settings of an optimizer's rule that have one value.
+pub(super) fn of_rule(optimizer: &SweepOptimizer) -> impl Iterator<Item = SettingValue> {
+    let is_shown = |of: &SettingInfo| !of.is_for_vectors && optimizer.tuned(of.key).is_none();
+    let settings = optimizer.rule.hyperparameters().filter(move |(of, _)| is_shown(of));
+    settings.map(|(info, value)| {
+        let path = SettingPath::of_rule(optimizer.id, info.key);
+        SettingValue { path, info, value, default: info.default }
+    })
+}
+
+/// Shows the rows of an optimizer's rule in a sweep.
+fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, pins: &mut Pins, spec: &SweepSpec) {
+    let settings: Vec<SettingValue> = of_rule(optimizer).collect();
+    let mut settings = settings.into_iter().peekable();
+    for (of, _) in optimizer.rule.hyperparameters().filter(|(of, _)| !of.is_for_vectors) {
+        let Some(it) = settings.next_if(|it| it.info.key == of.key) else {
+            grid(ui, owner, optimizer, of.key);
+            continue;
+        };
+        if let Some(text) = vary::varies_along(spec, &it.path) {
+            form::line(ui, of.label, of.help, |ui| drop(ui.weak(text)));
+        } else if let Some(value) = unpinned_row(ui, owner, &it, pins, &vary::actions(spec, &it.path)) {
+            optimizer.rule.set(of.key, value).expect("the control keeps to the range");
         }
     }
 }
 
 fn rates(ui: &mut Ui, owner: &str, rates: &mut LearningRates) {
-    ui.horizontal_wrapped(|ui| {
-        ui.label(LEARNING_RATE.symbol).on_hover_text("The learning rates that are tried");
-        for (end, value) in [("from", &mut rates.from), ("to", &mut rates.to)] {
-            let mut number = value.get();
-            ui.label(end);
-            let drag = number::drag(&mut number).speed(0.01 * value.get());
-            if ui.add(drag).accessible_name(form::owned(owner, &format!("learning rates {end}"))).changed() {
-                *value = LearningRate::clamped(number);
-            }
-        }
-    });
-    ui.horizontal_wrapped(|ui| {
-        count(ui, &mut rates.count, &form::owned(owner, "how many learning rates"));
-        ui.label("learning rates, with equal ratios");
-    });
+    let ([mut from, mut to], mut spacing) = ([rates.from.get(), rates.to.get()], Spacing::Log);
+    let values = Values { ends: [&mut from, &mut to], count: &mut rates.count, spacing: &mut spacing, usual: None };
+    let help = "The learning rates that are tried, with equal ratios. At each pixel the best counts.";
+    values.show(ui, "Learning rates η", help, &form::owned(owner, "learning rates"), false);
+    [rates.from, rates.to] = [from, to].map(LearningRate::clamped);
 }
 
-/// The number of values of a setting that has just been chosen for tuning.
-const FIRST_COUNT: u64 = 5;
-const HELP: &str =
-    "Try several values instead of one. At each pixel the best counts, together with the best learning rate.";
-
-/// Shows the switch between a fixed and a tuned setting; turned on, with a grid over the setting's usual extent.
-pub(super) fn switch(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, of: Key, is_axis: bool) {
-    let index = optimizer.tuned(of);
-    let mut is_tuned = index.is_some();
-    let info = tuned_info(of);
-    // A setting that has become an axis can still be turned off.
-    let switch = ui.add_enabled_ui(!is_axis || is_tuned, |ui| check_box(ui, &mut is_tuned, "tune")).inner;
-    let switch = switch.accessible_name(form::owned(owner, &format!("tune {}", info.label)));
-    let switch = switch.on_hover_text(HELP).on_disabled_hover_text("It varies along an axis.");
-    if !switch.changed() {
-        return;
-    }
-    match index {
-        Some(index) => {
-            optimizer.tune.remove(index);
-        }
-        None => {
-            let Extent { low, high, spacing } = info.axis;
-            optimizer.tune.push(Tuned { of, from: low, to: high, count: PointCount::clamped(FIRST_COUNT), spacing });
-        }
-    }
-}
-
-/// Shows the switch of the schedule's end, and of settings that were tuned and that the optimizer no longer has.
-pub(super) fn beside_rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer) {
+/// Shows the end of the schedule, and settings that were tuned and that the optimizer no longer has.
+fn beside_rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer) {
     let lacks = |of: Key| !can_tune(of, &optimizer.rule, &optimizer.schedule);
     let mut shown: Vec<Key> = optimizer.tune.iter().map(|tuned| tuned.of).filter(|of| lacks(of)).collect();
     shown.extend((!lacks(SCHEDULE_END.key)).then_some(SCHEDULE_END.key));
     for of in shown {
-        let (info, is_end) = (tuned_info(of), of == SCHEDULE_END.key);
-        form::line(ui, if is_end { "End e" } else { info.label }, info.help, |ui| {
-            switch(ui, owner, optimizer, of, false);
-            if is_end && optimizer.tuned(of).is_some() {
-                ui.weak("in place of the share above");
+        if optimizer.tuned(of).is_some() {
+            grid(ui, owner, optimizer, of);
+            continue;
+        }
+        let name = form::owned(owner, "vary the end of the schedule");
+        let help = "Try several values in place of the share above. At each pixel the best counts.";
+        form::line(ui, "End e", SCHEDULE_END.help, |ui| {
+            if form::small_button(ui, true, "Vary at each pixel", &name, help) {
+                vary::tune(optimizer, of);
             }
         });
-        grid(ui, owner, optimizer, of);
     }
 }
 
-/// Shows the grid of a setting, if it is tuned.
-pub(super) fn grid(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, of: Key) {
+/// Shows the values of a tuned setting.
+fn grid(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, of: Key) {
     let Some(index) = optimizer.tuned(of) else { return };
-    let tuned = &mut optimizer.tune[index];
     let info = tuned_info(of);
-    let name = |what: &str| form::owned(owner, &format!("{} {what}", info.label));
-    ui.horizontal_wrapped(|ui| {
-        ui.add_space(form::NAME_WIDTH.min(16.0));
-        ui.label(info.symbol);
-        let speed = (0.005 * (tuned.to - tuned.from).abs()).max(1e-6);
-        for (end, value) in [("from", &mut tuned.from), ("to", &mut tuned.to)] {
-            ui.label(end);
-            let field = match tuned.spacing {
-                Spacing::Linear => ui.add(number::drag(value).speed(speed)),
-                spacing => number::spaced_drag(ui, value, spacing),
-            };
-            field.accessible_name(name(end));
-        }
-        count(ui, &mut tuned.count, &name("how many values"));
-        log_switch(ui, &mut tuned.spacing, info.axis.spacing, &name("logarithmic"));
-    });
-}
-
-/// Shows the switch between linear and logarithmic spacing; `usual` is that of the quantity.
-pub(super) fn log_switch(ui: &mut Ui, spacing: &mut Spacing, usual: Spacing, name: &str) {
-    let mut log = *spacing != Spacing::Linear;
-    let logarithmic = match usual {
-        Spacing::LogComplement => Spacing::LogComplement,
-        Spacing::Linear | Spacing::Log => Spacing::Log,
-    };
-    let help = match logarithmic {
-        Spacing::LogComplement => "Logarithmic in 1 − x: 0, 0.9, 0.99 and 0.999 are equally far apart.",
-        _ => "Logarithmic: equal ratios rather than equal differences.",
-    };
-    if check_box(ui, &mut log, "log").on_hover_text(help).accessible_name(name).changed() {
-        *spacing = if log { logarithmic } else { Spacing::Linear };
-    }
-}
-
-/// Shows the control of the number of values.
-pub(super) fn count(ui: &mut Ui, count: &mut PointCount, name: &str) {
-    let mut number = count.get();
-    ui.label("in");
-    let drag = number::drag(&mut number).range(PointCount::MIN..=PointCount::MAX);
-    if ui.add(drag).on_hover_text("How many").accessible_name(name).changed() {
-        *count = PointCount::clamped(number as u64);
+    let Tuned { from, to, count, spacing, .. } = &mut optimizer.tune[index];
+    let values = Values { ends: [from, to], count, spacing, usual: Some(info.axis.spacing) };
+    let help = "The values that are tried. At each pixel the best counts, together with the best learning rate.";
+    if values.show(ui, info.label, help, &form::owned(owner, info.label), true) {
+        optimizer.tune.remove(index);
     }
 }
 

@@ -93,7 +93,17 @@ pub(crate) struct SidePanel {
     pub frame: Option<Frame>,
 }
 
+/// The usual and the least width of the controls, in which their sliders have room, in points.
+const CONTROLS_WIDTH: f32 = 376.0;
+const LEAST_CONTROLS_WIDTH: f32 = 240.0;
+
 impl SidePanel {
+    /// Makes the panel of a tab's controls, in a window of this width. All tabs have the width that the user set in one.
+    pub(crate) fn controls(width: f32) -> SidePanel {
+        let range = LEAST_CONTROLS_WIDTH..=(0.3 * width).clamp(LEAST_CONTROLS_WIDTH, 520.0);
+        SidePanel { name: "controls", edge: Edge::Left, usual: CONTROLS_WIDTH, range, frame: None }
+    }
+
     pub(crate) fn show(self, ui: &mut Ui, sizes: &mut PanelSizes, content: impl FnOnce(&mut Ui, &mut PanelSizes)) {
         self.show_open(ui, sizes, None, content);
     }

@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
-use egui::{Button, CollapsingHeader, ComboBox, Label, RichText, Stroke, TextEdit, TextStyle, Ui};
-use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
-use valleyscope_engine::quantity::{BatchSize, OutOfRange};
-use valleyscope_engine::setting::SettingInfo;
+use egui::{Button, Label, RichText, Stroke, TextEdit, TextStyle, Ui};
+use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec};
+use valleyscope_engine::quantity::BatchSize;
+use valleyscope_engine::setting::{SettingInfo, SettingPath, SettingValue};
+use valleyscope_engine::simulation::{SimulationSpec, defaults};
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::preset::{Preset, built_ins};
+use valleyscope_experiments::view::{OwnColors, usual_colors};
 use valleyscope_experiments::workload::form::{Choice, FormSection, Value};
 use valleyscope_experiments::workload::{Dataset, DeviceChoice, ScanOptimizer};
 
@@ -16,36 +18,13 @@ use super::worker::WorkerState;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::editor::change_mark;
 use crate::app::shell::presets::PresetCatalog;
-use crate::app::widgets::form::check_box;
+use crate::app::widgets::form::{check_box, scrolled_list};
 use crate::app::widgets::number::TypedField;
+use crate::app::widgets::optimizer_cards::{CardEdit, CardOptimizer, CardParts, OptimizerCards};
+use crate::app::widgets::setting::{Pins, SliderStyle, pinned_card, setting_row, unpinned_row};
 use crate::app::widgets::text_editor::{RuleChoice, TextEditor, TextTab};
-use crate::app::widgets::{form, number, text_editor};
-
-const FIELD_WIDTH: f32 = 84.0;
-
-/// Shows a field for a setting. `enter` sets a typed number; the reason for its refusal is shown.
-fn number_field(
-    ui: &mut Ui,
-    owner: &str,
-    of: &SettingInfo,
-    value: f64,
-    enter: impl FnOnce(f64) -> Result<(), OutOfRange>,
-) {
-    form::line(ui, of.label, of.help, |ui| {
-        let name = form::owned(owner, of.label);
-        let text = if of.is_whole() { value.to_string() } else { number::text(value) };
-        let typed = TypedField { name: &name, width: FIELD_WIDTH }.show(ui, &text, |text| {
-            let whole = |text| number::read_whole(text).map(|whole| whole as f64);
-            let number = if of.is_whole() { whole(text)? } else { number::read(text)? };
-            enter(number).map_err(|refused| refused.to_string())
-        });
-        typed.response.on_hover_text(of.help);
-    });
-}
-
-fn heading(ui: &mut Ui, text: &str) {
-    form::heading(ui, 6.0, text);
-}
+use crate::app::widgets::theme::text_width;
+use crate::app::widgets::{form, number};
 
 #[derive(Clone, Copy)]
 pub(super) struct SetupStatus<'a> {
@@ -54,17 +33,22 @@ pub(super) struct SetupStatus<'a> {
     pub fault: Option<&'a TrainingFault>,
 }
 
+/// Shows the controls of a training.
 pub(super) fn show(
     ui: &mut Ui,
     editor: &mut TrainingEditor,
+    pins: &mut Pins,
     status: SetupStatus<'_>,
     catalog: &PresetCatalog,
     requests: &mut Requests,
 ) {
-    preset_menu(ui, editor, catalog, requests);
+    let rows = rows(editor);
+    pinned_card(ui, pins, rows.clone(), |_| Vec::new(), |path, value| editor.set(path, value));
+    form::card(ui, "Preset", |ui| preset_menu(ui, editor, catalog, requests));
     let before = editor.data();
+    let mut form = TrainingForm { rows, pins, status, requests };
     for section in editor.form() {
-        show_section(ui, &section, editor, status, requests);
+        form.section(ui, &section, editor);
     }
     // The runs of a preset use the same data.
     let data = editor.data();
@@ -74,84 +58,182 @@ pub(super) fn show(
     ui.add_space(6.0);
 }
 
-fn show_section(
-    ui: &mut Ui,
-    section: &FormSection,
-    editor: &mut TrainingEditor,
-    status: SetupStatus<'_>,
-    requests: &mut Requests,
-) {
-    let FormSection { heading: title, folded, fields } = section;
-    // A faulty field is always visible.
-    let is_wrong = status.fault.is_some_and(|fault| fields.iter().any(|field| fault.is_at(field.key)));
-    let mut show = |ui: &mut Ui| {
-        for field in fields {
-            if let Some(value) = editor.value(field.key) {
-                show_field(ui, field, value, status, requests);
+/// Lists the numbers of a training with their optimizers' names. The default is the preset's value, or else the rule's.
+fn rows(editor: &mut TrainingEditor) -> Vec<(String, SettingValue)> {
+    let mut usual = editor.usual();
+    let mut rows = Vec::new();
+    for of in editor.form().into_iter().flat_map(|section| section.fields) {
+        let mut add = |owner: &str, path: SettingPath, info: &'static SettingInfo, [value, default]: [f64; 2]| {
+            let default = usual(&path).unwrap_or(default);
+            rows.push((owner.to_owned(), SettingValue { path, info, value, default }));
+        };
+        let of_rule = |rule: &RuleSpec| rule.hyperparameters().filter(|(of, _)| of.range().is_some());
+        match editor.value(of.key) {
+            Some(Value::Number(number)) => add("", SettingPath::new(of.key), of, [number.value(); 2]),
+            Some(Value::Rule(rule)) => {
+                for (info, value) in of_rule(rule) {
+                    add("", SettingPath::new(format!("{}.{}", of.key, info.key)), info, [value, info.in_training]);
+                }
+            }
+            Some(Value::Optimizers(all)) => {
+                for (index, it) in all.iter().enumerate() {
+                    for (info, value) in of_rule(&it.rule) {
+                        add(it.label(), SettingPath::of_rule(index as u32, info.key), info, [value, info.in_training]);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    rows
+}
+
+/// The controls of a training, without those of its preset.
+struct TrainingForm<'a> {
+    rows: Vec<(String, SettingValue)>,
+    pins: &'a mut Pins,
+    status: SetupStatus<'a>,
+    requests: &'a mut Requests,
+}
+
+impl TrainingForm<'_> {
+    fn section(&mut self, ui: &mut Ui, section: &FormSection, editor: &mut TrainingEditor) {
+        let FormSection { heading: title, folded, fields } = section;
+        // A faulty field is always visible.
+        let is_wrong = self.status.fault.is_some_and(|fault| fields.iter().any(|field| fault.is_at(field.key)));
+        let mut show = |ui: &mut Ui| fields.iter().for_each(|field| self.field(ui, field, editor));
+        match (*title, folded) {
+            ("", _) => show(ui),
+            (title, true) => form::folded_card(ui, title, is_wrong, show),
+            (title, false) => form::card(ui, title, show),
+        }
+    }
+
+    /// Shows a field, and below it its fault.
+    fn field(&mut self, ui: &mut Ui, of: &SettingInfo, editor: &mut TrainingEditor) {
+        let Some(value) = editor.value(of.key) else { return };
+        let Some(fault) = self.status.fault.filter(|fault| fault.is_at(of.key)) else {
+            return self.value(ui, of, value);
+        };
+        let color = ui.visuals().error_fg_color;
+        ui.scope(|ui| {
+            let widgets = &mut ui.visuals_mut().widgets;
+            widgets.noninteractive.fg_stroke.color = color;
+            widgets.inactive.bg_stroke = Stroke::new(1.0, color);
+            self.value(ui, of, value);
+        });
+        form::fault(ui, &fault.message);
+    }
+
+    fn value(&mut self, ui: &mut Ui, of: &SettingInfo, value: Value<'_>) {
+        let SettingInfo { label: name, help, .. } = *of;
+        match value {
+            Value::Number(value) => {
+                if let Some(entered) = self.row(ui, "", &SettingPath::new(of.key)) {
+                    value.enter(entered).expect("the control keeps to the range");
+                }
+            }
+            Value::Seed(value) => form::line(ui, name, help, |ui| seed(ui, value)),
+            Value::Switch(value) => form::line(ui, name, help, |ui| {
+                check_box(ui, value, "").on_hover_text(help).accessible_name(name);
+            }),
+            Value::Choice(choice) => choose(ui, name, help, choice),
+            Value::Data(value, dataset) => data_field(ui, name, help, value, dataset, self.requests),
+            Value::Device(value) => devices(ui, name, help, value, self.status.worker),
+            Value::Rule(value) => {
+                RULE.row(ui, value);
+                let editor = TextEditor::<RuleKind>::new(TextTab::Training, 0, value.name());
+                if value.kind().typed().is_some()
+                    && form::small_button(ui, true, "Edit text", "Text of the optimizer", "The rule as text")
+                {
+                    editor.open(ui.ctx());
+                }
+                self.hyperparameters(ui, "", value, |key| SettingPath::new(format!("{}.{key}", of.key)));
+                editor.show(ui.ctx(), value);
+            }
+            Value::BatchSizes(value) => form::line(ui, name, help, |ui| {
+                let sizes: Vec<String> = value.iter().map(|size| size.get().to_string()).collect();
+                let field = TypedField { name, width: ui.available_width() - 12.0 };
+                *value = field.show(ui, &sizes.join(", "), batch_sizes).entered.unwrap_or_else(|| value.clone());
+            }),
+            Value::Optimizers(value) => self.optimizers(ui, value),
+            Value::Note(text) if text.is_empty() => {}
+            Value::Note(text) => drop(ui.add(Label::new(RichText::new(text).small().weak()).wrap())),
+        }
+    }
+
+    /// Shows the row of the number at a path, unless it is pinned or its rule is new in this frame.
+    fn row(&mut self, ui: &mut Ui, owner: &str, path: &SettingPath) -> Option<f64> {
+        let (_, it) = self.rows.iter().find(|(_, it)| it.path == *path)?;
+        unpinned_row(ui, owner, it, self.pins, &[])
+    }
+
+    fn hyperparameters(&mut self, ui: &mut Ui, owner: &str, rule: &mut RuleSpec, path: impl Fn(&str) -> SettingPath) {
+        for (of, value) in rule.hyperparameters() {
+            let set = match of.choices() {
+                [] => self.row(ui, owner, &path(of.key)),
+                _ => setting_row(ui, owner, of, [value, of.in_training], SliderStyle::Plain),
+            };
+            if let Some(set) = set {
+                rule.set(of.key, set).expect("the control keeps to the range");
             }
         }
-    };
-    if *folded {
-        CollapsingHeader::new(*title).open(is_wrong.then_some(true)).show(ui, show);
-    } else {
-        if !title.is_empty() {
-            heading(ui, title);
-        }
-        show(ui);
+    }
+
+    fn optimizers(&mut self, ui: &mut Ui, optimizers: &mut Vec<ScanOptimizer>) {
+        let labels = optimizers.iter().enumerate().map(|(index, it)| format!("{} {}", index + 1, it.label()));
+        let names: Vec<String> = labels.collect();
+        let own_colors = optimizers.iter().map(|it| (it.color, it.rule.rgb())).collect::<Vec<OwnColors>>();
+        let cards = OptimizerCards {
+            tab: TextTab::Scan,
+            names: &names,
+            usual_colors: &usual_colors(&own_colors),
+            most: SimulationSpec::MAX_OPTIMIZERS,
+            usual: RuleSpec::in_training,
+            is_needed: &vec![names.len() == 1; names.len()],
+            why_needed: "A scan has at least one optimizer.",
+        };
+        let requests = &mut Requests::default();
+        let settings = |ui: &mut Ui, index: usize, it: &mut ScanOptimizer| {
+            self.hyperparameters(ui, &names[index], &mut it.rule, |key| SettingPath::of_rule(index as u32, key));
+        };
+        let edit = cards.show(ui, optimizers, requests, |_, _, _| (), settings);
+        self.requests.actions.append(&mut requests.actions);
+        let new = match cards.add_menu(ui).or(edit) {
+            Some(CardEdit::Remove(index)) => return drop(optimizers.remove(index)),
+            Some(CardEdit::Duplicate(index, rule)) => {
+                ScanOptimizer { name: None, color: None, rule: rule.unwrap_or(optimizers[index].rule) }
+            }
+            Some(CardEdit::Add(rule)) => ScanOptimizer { name: None, color: None, rule },
+            Some(CardEdit::Replaced(_)) | None => return,
+        };
+        cards.open_text(ui, optimizers.len() as u32, &new.rule);
+        optimizers.push(new);
     }
 }
 
-/// Shows a field, and below it its fault.
-fn show_field(ui: &mut Ui, of: &SettingInfo, value: Value<'_>, status: SetupStatus<'_>, requests: &mut Requests) {
-    let Some(fault) = status.fault.filter(|fault| fault.is_at(of.key)) else {
-        return show_value(ui, of, value, status.worker, requests);
-    };
-    let color = ui.visuals().error_fg_color;
-    ui.scope(|ui| {
-        let widgets = &mut ui.visuals_mut().widgets;
-        widgets.noninteractive.fg_stroke.color = color;
-        widgets.inactive.bg_stroke = Stroke::new(1.0, color);
-        show_value(ui, of, value, status.worker, requests);
-    });
-    ui.add(Label::new(RichText::new(&fault.message).small().color(color)).selectable(true).wrap());
-}
+impl CardOptimizer for ScanOptimizer {
+    fn id(&self, index: usize) -> u32 {
+        index as u32
+    }
 
-fn show_value(ui: &mut Ui, of: &SettingInfo, value: Value<'_>, worker: &WorkerState, requests: &mut Requests) {
-    let SettingInfo { label: name, help, .. } = *of;
-    match value {
-        Value::Number(value) => number_field(ui, "", of, value.value(), |entered| value.enter(entered)),
-        Value::Seed(value) => form::line(ui, name, help, |ui| seed(ui, value)),
-        Value::Switch(value) => form::line(ui, name, help, |ui| {
-            check_box(ui, value, "").on_hover_text(help).accessible_name(name);
-        }),
-        Value::Choice(choice) => form::line(ui, name, help, |ui| choose(ui, name, choice)),
-        Value::Data(value, dataset) => data_field(ui, name, help, value, dataset, requests),
-        Value::Device(value) => form::line(ui, name, help, |ui| devices(ui, value, worker)),
-        Value::Rule(value) => {
-            form::line(ui, name, help, |ui| rules(ui, value));
-            RULE.note(ui, value);
-            hyperparameters(ui, "", value);
-        }
-        Value::BatchSizes(value) => form::line(ui, name, help, |ui| {
-            let sizes: Vec<String> = value.iter().map(|size| size.get().to_string()).collect();
-            let field = TypedField { name, width: ui.available_width() - 12.0 };
-            *value = field.show(ui, &sizes.join(", "), batch_sizes).entered.unwrap_or_else(|| value.clone());
-        }),
-        Value::Optimizers(value) => optimizers(ui, value),
-        Value::Note(text) if text.is_empty() => {}
-        Value::Note(text) => drop(ui.add(Label::new(RichText::new(text).small().weak()).wrap())),
+    fn parts(&mut self) -> CardParts<'_> {
+        CardParts { name: &mut self.name, color: &mut self.color, rule: &mut self.rule }
+    }
+
+    fn rated(&self) -> RatedRule {
+        self.rule.rated(defaults::learning_rate())
     }
 }
 
-fn choose(ui: &mut Ui, name: &str, mut choice: Choice<'_>) {
+fn choose(ui: &mut Ui, name: &str, help: &str, mut choice: Choice<'_>) {
     /// The largest number of names that fit in a row.
     const MOST_IN_ROW: usize = 3;
     if choice.names.len() > MOST_IN_ROW {
         let text = choice.chosen.map_or("", |chosen| choice.names[chosen]);
-        let combo = ComboBox::from_id_salt(("choice", name)).selected_text(text);
-        combo.show_ui(ui, |ui| choices(ui, &mut choice)).response.accessible_name(name);
+        ui.horizontal(|ui| form::list_field(ui, name, help, name, text, 0.0, |ui| choices(ui, &mut choice)));
     } else {
-        choices(ui, &mut choice);
+        form::line(ui, name, help, |ui| choices(ui, &mut choice));
     }
 }
 
@@ -167,19 +249,8 @@ fn choices(ui: &mut Ui, choice: &mut Choice<'_>) {
 const RULE: RuleChoice<'static> =
     RuleChoice { tab: TextTab::Training, optimizer: 0, name: "Optimizer", usual: RuleSpec::in_training };
 
-fn rules(ui: &mut Ui, value: &mut RuleSpec) {
-    RULE.menu(ui, value);
-    let editor = TextEditor::<RuleKind>::new(TextTab::Training, 0, value.name());
-    if value.kind().typed().is_some()
-        && form::small_button(ui, true, "Edit text", "Text of the optimizer", "The rule as text")
-    {
-        editor.open(ui.ctx());
-    }
-    editor.show(ui.ctx(), value);
-}
-
 fn seed(ui: &mut Ui, seed: &mut u64) {
-    let field = TypedField { name: "Seed of the training", width: FIELD_WIDTH };
+    let field = TypedField { name: "Seed of the training", width: form::FIELD_WIDTH };
     if let Some(entered) = field.show(ui, &seed.to_string(), number::read_whole).entered {
         *seed = entered;
     }
@@ -189,7 +260,7 @@ fn seed(ui: &mut Ui, seed: &mut u64) {
     }
 }
 
-fn devices(ui: &mut Ui, device: &mut DeviceChoice, worker: &WorkerState) {
+fn devices(ui: &mut Ui, name: &str, help: &str, device: &mut DeviceChoice, worker: &WorkerState) {
     let mut choices = vec![(DeviceChoice::Automatic, "Automatic".to_owned())];
     if let WorkerState::Ready(handshake) = worker {
         choices.extend(handshake.devices.iter().filter_map(|found| {
@@ -211,71 +282,13 @@ fn devices(ui: &mut Ui, device: &mut DeviceChoice, worker: &WorkerState) {
         choices.push((*device, name));
     }
     let text = choices.iter().find(|(choice, _)| choice == device).map_or("", |(_, name)| name);
-    let combo = ComboBox::from_id_salt("device").selected_text(text).truncate().width(ui.available_width() - 8.0);
-    let shown = combo.show_ui(ui, |ui| {
-        for (choice, name) in &choices {
-            ui.selectable_value(device, *choice, name);
-        }
-    });
-    shown.response.accessible_name("Device");
-}
-
-fn hyperparameters(ui: &mut Ui, owner: &str, rule: &mut RuleSpec) {
-    for (of, mut value) in rule.hyperparameters() {
-        match of.choices() {
-            [] => number_field(ui, owner, of, value, |entered| rule.set(of.key, entered)),
-            choices => form::line(ui, of.label, of.help, |ui| {
-                // Choices without room in a row are below each other, beside the name.
-                ui.horizontal_wrapped(|ui| {
-                    for (index, choice) in choices.iter().enumerate() {
-                        ui.selectable_value(&mut value, index as f64, choice.label).on_hover_text(choice.help);
-                    }
-                });
-                rule.set(of.key, value).expect("it is one of the choices");
-            }),
-        }
-    }
-}
-
-fn optimizers(ui: &mut Ui, optimizers: &mut Vec<ScanOptimizer>) {
-    let (mut removed, several) = (None, optimizers.len() > 1);
-    for (index, optimizer) in optimizers.iter_mut().enumerate() {
-        let label = optimizer.label().to_owned();
-        CollapsingHeader::new(&label).id_salt(("scanned", index)).show(ui, |ui| {
-            let owner = format!("{} {label}", index + 1);
-            hyperparameters(ui, &owner, &mut optimizer.rule);
-            if optimizer.rule.kind().typed().is_some()
-                && form::small_button(ui, true, "Edit text", &form::owned(&owner, "text"), "The rule as text")
-            {
-                scanned(index, "").open(ui.ctx());
-            }
-            let remove = ui.add_enabled(several, Button::new("Remove").small());
-            if remove.accessible_name(form::owned(&owner, "remove")).clicked() {
-                removed = Some(index);
+    ui.horizontal(|ui| {
+        form::list_field(ui, name, help, "device", text, 0.0, |ui| {
+            for (choice, name) in &choices {
+                ui.selectable_value(device, *choice, name);
             }
         });
-    }
-    for (index, optimizer) in optimizers.iter_mut().enumerate() {
-        let label = optimizer.label().to_owned();
-        scanned(index, &label).show(ui.ctx(), &mut optimizer.rule);
-    }
-    if let Some(index) = removed {
-        optimizers.remove(index);
-    }
-    ui.menu_button("Add an optimizer", |ui| {
-        if let Some(kind) = text_editor::choices::<RuleKind>(ui, None) {
-            if kind.typed().is_some() {
-                scanned(optimizers.len(), "").open(ui.ctx());
-            }
-            optimizers.push(ScanOptimizer { name: None, color: None, rule: RuleSpec::in_training(kind) });
-            ui.close();
-        }
     });
-}
-
-/// Makes the editor of the text of a scan's optimizer.
-fn scanned(index: usize, owner: &str) -> TextEditor<'_, RuleKind> {
-    TextEditor::new(TextTab::Scan, index as u32, owner)
 }
 
 fn batch_sizes(text: &str) -> Result<Vec<BatchSize>, String> {
@@ -286,10 +299,10 @@ fn batch_sizes(text: &str) -> Result<Vec<BatchSize>, String> {
         .and_then(|sizes| if sizes.is_empty() { Err("expected at least one batch size".to_owned()) } else { Ok(sizes) })
 }
 
-pub(super) fn preset_menu(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &PresetCatalog, requests: &mut Requests) {
-    form::line(ui, "Workload", "What is trained", |ui| {
-        let combo = ComboBox::from_id_salt("workload").selected_text(name_of(editor.preset().kind())).truncate();
-        let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {
+fn preset_menu(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &PresetCatalog, requests: &mut Requests) {
+    ui.horizontal(|ui| {
+        let (help, chosen) = ("What is trained", name_of(editor.preset().kind()));
+        form::list_field(ui, "Workload", help, "workload", chosen, 0.0, |ui| {
             for &kind in Preset::WORKLOADS {
                 let is_present = kind == editor.preset().kind();
                 if ui.selectable_label(is_present, name_of(kind)).clicked() && !is_present {
@@ -297,14 +310,14 @@ pub(super) fn preset_menu(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &Pr
                 }
             }
         });
-        shown.response.accessible_name("Workload");
     });
-    form::line(ui, "Preset", "The initial settings", |ui| {
+    ui.horizontal(|ui| {
         let named = editor.named();
         let text = format!("{}{}", named.title(), change_mark(named.title(), editor.presets.is_dirty()));
-        let combo = ComboBox::from_id_salt("training preset").selected_text(text).truncate().height(menu_height(ui));
-        let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| presets(ui, editor, catalog, requests));
-        shown.response.on_hover_text(named.description()).accessible_name("Training preset");
+        let shown = form::list_field(ui, "Preset", "The initial settings", "training preset", &text, 0.0, |ui| {
+            scrolled_list(ui, |ui| presets(ui, editor, catalog, requests));
+        });
+        shown.on_hover_text(named.description()).accessible_name("Training preset");
     });
     runs(ui, editor);
 }
@@ -313,29 +326,13 @@ fn name_of(kind: &str) -> &'static str {
     first_of(kind).preset.workload().map_or("", |workload| workload.info().name)
 }
 
-fn row(ui: &Ui) -> [f32; 2] {
-    [ui.spacing().interact_size.y, ui.spacing().item_spacing.y]
-}
-
-/// Computes a menu's height: whole entries, in half of the window and within the usual limit.
-fn menu_height(ui: &Ui) -> f32 {
-    let ([row, gap], spacing) = (row(ui), ui.spacing());
-    let most = spacing.default_area_size.y - spacing.menu_margin.sum().y - 2.0;
-    let room = most.min(0.5 * ui.ctx().content_rect().height());
-    let rows = ((room + gap) / (row + gap)).floor().max(1.0);
-    rows * (row + gap) - gap
-}
-
 fn presets(ui: &mut Ui, editor: &TrainingEditor, catalog: &PresetCatalog, requests: &mut Requests) {
     let present = editor.preset().kind();
     let mut kinds = Preset::WORKLOADS.to_vec();
     kinds.sort_by_key(|kind| *kind != present);
     let own = catalog.own().as_deref().unwrap_or_default();
     for kind in kinds {
-        ui.horizontal(|ui| {
-            ui.set_min_height(row(ui)[0]);
-            ui.label(RichText::new(name_of(kind)).small().weak());
-        });
+        ui.label(RichText::new(name_of(kind)).small().weak());
         for built_in in built_ins().iter().filter(|built_in| built_in.preset.kind() == kind) {
             let name = format!("{} ({})", built_in.preset.title(), built_in.name);
             let entry = ui.selectable_label(built_in.preset == editor.presets.saved_state().clean, name);
@@ -358,37 +355,34 @@ fn runs(ui: &mut Ui, editor: &mut TrainingEditor) {
     }
     let name = |index: usize| format!("{} of {}: {}", index + 1, labels.len(), labels[index]);
     let mut chosen = editor.chosen();
-    form::line(ui, "Run", "The preset has several runs; the controls below are those of this one", |ui| {
-        let combo = ComboBox::from_id_salt("run of the preset").selected_text(name(chosen)).truncate();
-        let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {
+    ui.horizontal(|ui| {
+        let help = "The preset has several runs; the controls below are those of this one";
+        let shown = form::list_field(ui, "Run", help, "run of the preset", &name(chosen), 0.0, |ui| {
             for index in 0..labels.len() {
                 ui.selectable_value(&mut chosen, index, name(index));
             }
         });
-        shown.response.accessible_name("Run of the preset");
+        shown.accessible_name("Run of the preset");
     });
     editor.choose(chosen);
 }
 
+const FOLDER: &str = "Folder…";
 /// The width between the frame of a text field and its text, on both sides together, in points.
 const MARGIN: f32 = 8.0;
 
 /// Shows the choice of the source, and below it the path of a chosen folder.
-pub(super) fn data_field(
-    ui: &mut Ui,
-    name: &str,
-    help: &str,
-    data: &mut DataChoice,
-    dataset: &Dataset,
-    requests: &mut Requests,
-) {
-    form::line(ui, name, help, |ui| {
+fn data_field(ui: &mut Ui, name: &str, help: &str, data: &mut DataChoice, dataset: &Dataset, requests: &mut Requests) {
+    ui.horizontal(|ui| {
         let text = match data {
             DataChoice::Automatic => "Automatic",
             DataChoice::Folder(_) => "A folder",
             DataChoice::Synthetic => dataset.synthetic,
         };
-        let shown = ComboBox::from_id_salt("dataset").selected_text(text).truncate().show_ui(ui, |ui| {
+        let spacing = ui.spacing();
+        let font = TextStyle::Button.resolve(ui.style());
+        let button = spacing.item_spacing.x + 2.0 * spacing.button_padding.x + text_width(ui, &font, FOLDER);
+        form::list_field(ui, name, help, "dataset", text, button, |ui| {
             ui.selectable_value(data, DataChoice::Automatic, "Automatic");
             if ui.selectable_label(matches!(data, DataChoice::Folder(_)), "A folder").clicked()
                 && !matches!(data, DataChoice::Folder(_))
@@ -397,9 +391,7 @@ pub(super) fn data_field(
             }
             ui.selectable_value(data, DataChoice::Synthetic, dataset.synthetic);
         });
-        shown.response.accessible_name("Dataset");
-        let choose =
-            ui.add(Button::new("Folder…")).on_hover_text(format!("Choose a folder that has {}", dataset.folder));
+        let choose = ui.add(Button::new(FOLDER)).on_hover_text(format!("Choose a folder that has {}", dataset.folder));
         if choose.accessible_name("Choose the folder of the dataset").clicked() {
             let begin = match data {
                 DataChoice::Folder(folder) => Some(PathBuf::from(folder.as_str())),

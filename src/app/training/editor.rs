@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use egui::Context;
 use serde::{Deserialize, Serialize};
+use valleyscope_engine::optimizer::RuleSpec;
+use valleyscope_engine::setting::SettingPath;
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::preset::{BuiltIn, Preset, built_ins, is_made_title};
 use valleyscope_experiments::run::CapacityReport;
@@ -17,6 +19,7 @@ use super::names::Pens;
 use super::table::TableChoices;
 use crate::app::shell::editor::{Draft, Editor, PresetDraft};
 use crate::app::shell::jobs::Job;
+use crate::app::widgets::setting::Pins;
 
 /// The state to restore in the next session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +39,8 @@ pub struct TrainingMemory {
     /// The pens of the runs, so that their lines stay the same.
     pub pens: Pens,
     pub table: TableChoices,
+    #[serde(default)]
+    pub(crate) pins: Pins,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -245,6 +250,37 @@ impl TrainingEditor {
     pub(super) fn value(&mut self, path: &str) -> Option<Value<'_>> {
         let chosen = self.chosen();
         self.presets.draft.workload_mut()?.value(chosen, path)
+    }
+
+    /// Returns the number at a path in the shown run of a preset, after setting it to `new`, if given.
+    fn number(preset: &mut Preset, run: usize, path: &SettingPath, new: Option<f64>) -> Option<f64> {
+        let workload = preset.workload_mut()?;
+        let of_rule = |rule: &mut RuleSpec, key: &str| {
+            new.into_iter().for_each(|new| rule.set(key, new).expect("the control keeps to the range"));
+            rule.get(key)
+        };
+        if let Some(index) = path.optimizer {
+            let key = path.path.strip_prefix("rule.")?;
+            return of_rule(&mut workload.scanned_mut().get_mut(index as usize)?.rule, key);
+        }
+        if let Some(Value::Number(number)) = workload.value(run, &path.path) {
+            new.into_iter().for_each(|new| number.enter(new).expect("the control keeps to the range"));
+            return Some(number.value());
+        }
+        let (field, key) = path.path.rsplit_once('.')?;
+        if let Some(Value::Rule(rule)) = workload.value(run, field) { of_rule(rule, key) } else { None }
+    }
+
+    /// Sets the number at a path in the shown run.
+    pub(super) fn set(&mut self, path: &SettingPath, value: f64) {
+        let run = self.chosen();
+        TrainingEditor::number(&mut self.presets.draft, run, path, Some(value));
+    }
+
+    /// Returns a function that finds the number at a path in the shown run of the preset as it was opened or saved.
+    pub(super) fn usual(&self) -> impl FnMut(&SettingPath) -> Option<f64> + use<> {
+        let (mut preset, run) = (self.presets.saved_state().begun(), self.chosen());
+        move |path| TrainingEditor::number(&mut preset, run, path, None)
     }
 
     pub(super) fn data(&self) -> DataChoice {

@@ -31,6 +31,7 @@ use crate::app::shell::jobs::Exports;
 use crate::app::shell::jobs::Wake;
 use crate::app::shell::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
 use crate::app::widgets::form::FigureLayout;
+use crate::app::widgets::setting::Pins;
 use crate::runs::REPLICATES;
 
 pub(super) struct Threads {
@@ -53,6 +54,7 @@ pub struct TrainingPanel {
     pub(super) worker: WorkerState,
     pub(super) worker_card: WorkerCard,
     pub(super) editor: TrainingEditor,
+    pub(super) pins: Pins,
     /// The editor's number of the preset for which the controls were last drawn.
     pub(super) scrolled: usize,
     pub(super) data_status: DataWatch,
@@ -90,6 +92,7 @@ impl TrainingPanel {
             worker: WorkerState::Asked,
             worker_card: WorkerCard::default(),
             editor: TrainingEditor::first(Preset::WORKLOADS[0]),
+            pins: Pins::default(),
             scrolled: 0,
             data_status: DataWatch::default(),
             listed: ListedRuns::default(),
@@ -123,7 +126,7 @@ impl TrainingPanel {
         self.list.search.text.clone_from(&table.filter);
         self.table.choices = table;
         (self.recalled, self.charts.choices) = (selected, choices);
-        self.pens = memory.pens;
+        (self.pens, self.pins) = (memory.pens, memory.pins);
         let training = |preset| Some(preset).filter(|preset: &Preset| preset.workload().is_some());
         let stored = |text: &str, what: &str| stored_preset(text, what, "training", training);
         let preset = stored(&preset, "the training of the last session")?;
@@ -148,6 +151,7 @@ impl TrainingPanel {
             selected: selected.chain(self.recalled.iter().filter(|path| is_known(path)).cloned()).collect(),
             choices: self.charts.choices.clone(),
             pens: self.pens.of_runs(is_known),
+            pins: self.pins.clone(),
             table: TableChoices { filter: self.list.search.text.clone(), ..self.table.choices.clone() },
         }
     }

@@ -42,14 +42,7 @@ impl TrainingPanel {
         let is_table = self.table.choices.is_open && !window.is_presenting();
         let width = ui.available_width();
         if !window.is_presenting() {
-            let most = (0.36 * width).clamp(250.0, 460.0);
-            let left = SidePanel {
-                name: "training controls",
-                edge: Edge::Left,
-                usual: 340.0,
-                range: 240.0..=most,
-                frame: None,
-            };
+            let left = SidePanel::controls(width);
             left.show_collapsible(ui, &mut window.sizes, &mut window.controls, |ui, sizes| {
                 self.left(ui, sizes, catalog, requests);
             });
@@ -118,7 +111,7 @@ impl TrainingPanel {
                 None => {}
             }
             let known = controls::SetupStatus { worker: &self.worker, fault: fault.as_ref() };
-            controls::show(ui, &mut self.editor, known, catalog, requests);
+            controls::show(ui, &mut self.editor, &mut self.pins, known, catalog, requests);
         });
     }
 

@@ -7,56 +7,57 @@ use std::hash::Hash;
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::style::ScrollStyle;
 use egui::{
-    Align, Button, Checkbox, ComboBox, Context, DragValue, Grid, Id, IntoAtoms, Label, Layout, PopupCloseBehavior,
-    RadioButton, Rect, Response, RichText, ScrollArea, Stroke, StrokeKind, Ui, Widget, vec2,
+    Align, Button, Checkbox, CollapsingHeader, ComboBox, Context, DragValue, Grid, Id, IntoAtoms, Label, Layout,
+    PopupCloseBehavior, RadioButton, Rect, Response, RichText, ScrollArea, Stroke, StrokeKind, Ui, Widget, vec2,
 };
 
 use super::theme;
 use crate::draw::{Figure, FigureError, Format, Options};
 
 /// The width of the column of names, in points.
-pub(crate) const NAME_WIDTH: f32 = 104.0;
+pub(crate) const NAME_WIDTH: f32 = 96.0;
+/// The width of the field of a number, in points.
+pub(crate) const FIELD_WIDTH: f32 = 60.0;
+/// The side of a button at the end of a row, in points.
+pub(crate) const BUTTON_SIDE: f32 = 18.0;
+/// The length of the shortest slider in a row with a column of names, in points.
+const SHORTEST_SLIDER: f32 = 120.0;
 /// The width below which a row has no room for a column of names, in points.
-pub(crate) const ONE_LINE_WIDTH: f32 = 268.0;
+pub(crate) const ONE_LINE_WIDTH: f32 = NAME_WIDTH + SHORTEST_SLIDER + FIELD_WIDTH + 2.0 * BUTTON_SIDE + 18.0;
 
 /// The largest height of the list of a menu, and the room of the window above and below one, in points.
 const TALLEST_LIST: f32 = 480.0;
 const LIST_MARGIN: f32 = 60.0;
 
 /// Shows a row with a name and a control.
-pub(crate) fn line(ui: &mut Ui, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
-    ui.horizontal_wrapped(|ui| {
+pub(crate) fn line<R>(ui: &mut Ui, name: &str, help: &str, add: impl FnOnce(&mut Ui) -> R) -> R {
+    let row = ui.horizontal(|ui| {
         cell(ui, NAME_WIDTH, |ui| ui.add(Label::new(name).wrap()).on_hover_text(help));
-        add(ui);
+        // Controls without room in a row are below each other, beside the name.
+        ui.horizontal_wrapped(add).inner
     });
+    row.inner
 }
 
-/// Shows the name of a list's field at the beginning of a row.
-pub(crate) fn name_of_list(ui: &mut Ui, name: &str) -> Response {
-    match ui.available_width() < ONE_LINE_WIDTH {
-        true => ui.label(name),
-        false => cell(ui, NAME_WIDTH, |ui| ui.label(name)),
-    }
-}
-
-/// Shows a named field with a list of choices; leaves `reserve` points of the row free.
+/// Shows a row with a name and a list of choices; leaves `reserve` points of the row free.
 pub(crate) fn list_field(
     ui: &mut Ui,
     name: &str,
+    help: &str,
     id: impl Hash + fmt::Debug,
     chosen: &str,
     reserve: f32,
     choices: impl FnOnce(&mut Ui),
-) {
-    let label = name_of_list(ui, name);
-    let width = ui.available_width() - reserve - 8.0;
+) -> Response {
+    cell(ui, NAME_WIDTH, |ui| ui.add(Label::new(name).wrap()).on_hover_text(help));
+    let width = ui.available_width() - reserve;
     let combo = ComboBox::from_id_salt(id).selected_text(chosen).width(width).truncate().height(f32::INFINITY);
     // A combo box cuts its text only at the end of the room that it has.
     let shown = ui.scope(|ui| {
         ui.set_max_width(width);
         combo.show_ui(ui, choices)
     });
-    shown.inner.response.labelled_by(label.id);
+    shown.inner.response.accessible_name(name)
 }
 
 /// Gives scrolled areas of a part of the window a bar that is always visible and has room of its own.
@@ -81,10 +82,29 @@ pub(crate) fn cell<R>(ui: &mut Ui, width: f32, add: impl FnOnce(&mut Ui) -> R) -
     ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), add).inner
 }
 
-/// Shows the heading of a group of rows.
-pub(crate) fn heading(ui: &mut Ui, above: f32, text: &str) {
-    ui.add_space(above);
-    ui.label(RichText::new(text).strong());
+/// Shows a card with a heading that folds it.
+pub(crate) fn card(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
+    card_of(ui, CollapsingHeader::new(RichText::new(title).strong()).default_open(true), contents);
+}
+
+/// Shows a card that is folded at first, unless it has to be open.
+pub(crate) fn folded_card(ui: &mut Ui, title: &str, has_to_be_open: bool, contents: impl FnOnce(&mut Ui)) {
+    let heading = CollapsingHeader::new(RichText::new(title).strong()).open(has_to_be_open.then_some(true));
+    card_of(ui, heading, contents);
+}
+
+fn card_of(ui: &mut Ui, heading: CollapsingHeader, contents: impl FnOnce(&mut Ui)) {
+    let style = ui.style().clone();
+    theme::card(&style).show(ui, |ui| {
+        ui.set_width(ui.available_width());
+        heading.show_unindented(ui, contents);
+    });
+}
+
+/// Shows why a setting cannot be used.
+pub(crate) fn fault(ui: &mut Ui, text: &str) {
+    let text = RichText::new(text).small().color(ui.visuals().error_fg_color);
+    ui.add(Label::new(text).selectable(true).wrap());
 }
 
 pub(crate) fn owned(owner: &str, name: &str) -> String {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use egui::{Button, CollapsingHeader, ComboBox, Id, Label, RichText, Ui};
+use egui::{Button, CollapsingHeader, Id, Label, RichText, Ui};
 use valleyscope_engine::landscape::{LandscapeFormula, LandscapeInfo, LandscapeKind, LandscapeSpec};
 use valleyscope_engine::optimizer::notation::{Notation, written};
 use valleyscope_engine::optimizer::program::text_of;
@@ -11,7 +11,7 @@ use valleyscope_engine::setting::SettingInfo;
 use valleyscope_engine::simulation::defaults;
 
 use super::text_editor::{KindTexts, Mistake, TextTab, TypedKind, choices, read_as};
-use super::theme;
+use super::{form, theme};
 
 const RULE_TEXTS: KindTexts = KindTexts {
     noun: "rule",
@@ -117,23 +117,28 @@ impl Replacement {
 }
 
 impl RuleChoice<'_> {
-    /// Shows a menu that replaces the rule; settings that both rules have stay. Returns whether it was replaced.
-    pub(crate) fn menu(&self, ui: &mut Ui, rule: &mut RuleSpec) -> bool {
+    /// Shows the row of the rule, whose menu replaces it; settings that both rules have stay. Returns whether it was
+    /// replaced.
+    pub(crate) fn row(&self, ui: &mut Ui, rule: &mut RuleSpec) -> bool {
         let before = *rule;
-        let combo = ComboBox::from_id_salt(("rule", self.name)).selected_text(rule.name()).height(f32::INFINITY);
-        let shown = combo.show_ui(ui, |ui| {
-            if let Some(kind) = choices(ui, Some(before.kind())).filter(|kind| *kind != before.kind()) {
-                *rule = (self.usual)(kind).in_place_of(&before);
-                ui.data_mut(|data| data.insert_temp(self.id(), Replacement { before, after: *rule, seen: *rule }));
-            }
+        ui.horizontal(|ui| {
+            let help = "The update rule. A new one keeps the settings that both have.";
+            let id = ("rule", self.name);
+            let shown = form::list_field(ui, "Rule", help, id, rule.name(), 0.0, |ui| {
+                if let Some(kind) = choices(ui, Some(before.kind())).filter(|kind| *kind != before.kind()) {
+                    *rule = (self.usual)(kind).in_place_of(&before);
+                    ui.data_mut(|data| data.insert_temp(self.id(), Replacement { before, after: *rule, seen: *rule }));
+                }
+            });
+            shown.accessible_name(self.name);
         });
-        shown.response.accessible_name(self.name);
+        self.note(ui, rule);
         rule.kind() != before.kind()
     }
 
     /// Shows which values the last replacement reset and which stayed, until it is dismissed or another rule is chosen,
     /// with a button that sets the rule's defaults for values that stayed.
-    pub(crate) fn note(&self, ui: &mut Ui, rule: &mut RuleSpec) {
+    fn note(&self, ui: &mut Ui, rule: &mut RuleSpec) {
         let known = ui.data_mut(|data| {
             let known = data.get_temp::<Replacement>(self.id());
             data.remove::<Replacement>(self.id());

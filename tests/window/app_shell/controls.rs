@@ -92,14 +92,9 @@ fn the_schedule_of_a_learning_rate_reaches_the_engine() {
         spec(&app).optimizers[0].rule.schedule.decay,
         Decay::Cosine { to: Decay::nothing(), steps: Some(DecaySteps::clamped(1000)) }
     );
-    for (name, value) in [
-        ("Adam (cosine): final share of the learning rate", 25.0),
-        ("Adam (cosine): end of the decay", 300.0),
-        ("Adam (cosine): warm-up of the learning rate", 40.0),
-    ] {
-        app.harness.get_by_role_and_label(Role::SpinButton, name).set_value_accesskit(value);
-        app.harness.run_steps(2);
-    }
+    app.set_slider("Adam (cosine): Falls to", 0.25);
+    app.type_into("Adam (cosine): end of the decay", "300");
+    app.set_slider("Adam (cosine): Warm-up", 40.0);
     app.button("FOCUS: schedule 1/√t");
     let schedules: Vec<Schedule> = spec(&app).optimizers.iter().map(|it| it.rule.schedule).collect();
     let cosine = Decay::Cosine { to: FinalShare::clamped(0.25), steps: Some(DecaySteps::clamped(300)) };

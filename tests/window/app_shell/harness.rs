@@ -269,6 +269,18 @@ impl App {
         self.key(Key::Escape);
     }
 
+    /// Chooses an entry of a setting's menu.
+    pub fn row_menu(&mut self, setting: &str, entry: &str) {
+        self.button(&format!("{setting}: menu"));
+        self.button(&format!("{entry} {setting}")).settle();
+    }
+
+    /// Pins a setting, or unpins it.
+    pub fn pin(&mut self, setting: &str) {
+        self.button(&format!("{setting}: menu"));
+        self.click(Role::CheckBox, &format!("Pin {setting}")).settle();
+    }
+
     pub fn menu(&mut self, menu: &str, entry: &str) {
         self.button(menu);
         self.harness.get_by_label(entry).click_accesskit();

@@ -450,7 +450,7 @@ fn the_menu_of_presets_is_as_high_as_the_window_allows_and_counts_what_can_be_re
 #[test]
 fn quantities_of_axes_have_no_fixed_value() {
     let mut app = super::phase::computed(SMALL);
-    let has = |app: &App, name| app.harness.query_by_role_and_label(Role::SpinButton, name).is_some();
+    let has = |app: &App, name| app.harness.query_by_role_and_label(Role::Slider, name).is_some();
     for (name, expected) in [("Sharpness a", false), ("Noise σ", false), ("Slope c", true), ("Steps", true)] {
         assert_eq!(has(&app, name), expected, "{name}");
     }

@@ -387,10 +387,10 @@ fn a_presentation_has_the_sliders_that_the_lesson_sets() {
 fn pinned_sliders_are_in_presentations_and_the_next_session() {
     let mut app = App::begin(Begin { preset: Some(PRESENTED_LESSON), ..Begin::default() });
     for name in ["Sharpness a", "Adam: Momentum β₁", "Start x"] {
-        app.button(&format!("Pin {name}"));
+        app.pin(name);
     }
-    app.button("Pin Start x");
-    app.button("Pin Particles");
+    app.pin("Start x");
+    app.pin("Particles");
     let storage = app.state().session();
     let mut app = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
     app.key(Key::F11);

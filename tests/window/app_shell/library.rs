@@ -35,7 +35,7 @@ pub fn finish(app: &mut App) {
 
 /// Sets the slope, which begins another diagram.
 pub fn set_slope(app: &mut App, slope: f64) {
-    app.harness.get_by_role_and_label(Role::SpinButton, "Slope c").set_value_accesskit(slope);
+    app.harness.get_by_role_and_label(Role::Slider, "Slope c").set_value_accesskit(slope);
     app.until("the other diagram", |app| {
         app.state().phase().present().diagram.spec().landscape.get("slope") == Some(slope)
     });

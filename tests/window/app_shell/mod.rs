@@ -4,6 +4,7 @@ mod compared;
 mod controls;
 mod exports;
 mod files;
+mod form;
 mod harness;
 mod keyboard;
 mod layout;

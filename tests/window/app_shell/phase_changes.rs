@@ -47,7 +47,7 @@ fn coarse_pictures_follow_a_drag_and_stale_ones_are_marked() {
     let mut app = computed(&large(20));
     let first = wanted(&app);
     assert!(!app.shows("Still shows"));
-    let knob = app.harness.get_by_role_and_label(Role::SpinButton, "Rotation φ (°)").rect().center();
+    let knob = app.harness.get_by_role_and_label(Role::Slider, "Rotation φ (°)").rect().center();
     move_to(&mut app, knob);
     press(&mut app, knob, true);
     for moved in 1..=3 {
@@ -80,7 +80,7 @@ fn coarse_pictures_follow_a_drag_and_stale_ones_are_marked() {
 fn a_drag_of_a_large_sweep_updates_the_diagram() {
     let mut app = App::with(&large(100_000));
     app.until("a picture", |app| app.state().phase().present().diagram.has_first_picture());
-    let knob = app.harness.get_by_role_and_label(Role::SpinButton, "Slope c").rect().center();
+    let knob = app.harness.get_by_role_and_label(Role::Slider, "Slope c").rect().center();
     move_to(&mut app, knob);
     press(&mut app, knob, true);
     move_to(&mut app, knob + vec2(30.0, 0.0));
@@ -112,7 +112,7 @@ fn without_live_a_change_waits_for_run() {
 #[test]
 fn progress_is_shown_even_while_a_setting_is_invalid() {
     let mut app = App::with(&SMALL.replace("steps: 30", "steps: 10000000"));
-    app.set(Role::SpinButton, "Rows from", 0.0);
+    app.type_into("Rows from", "0.0");
     assert!(app.shows("A setting below can't be used") && app.shows("of 20 pixels"));
     app.button("Pause");
     assert!(!app.state().phase().is_running());
@@ -127,7 +127,7 @@ fn a_new_rule_joins_the_axes_of_all_rules_and_no_others() {
         .replace("columns: (of: Noise, from: 0.0, to: 3.0, count: 4, spacing: Linear)", columns);
     let mut app = computed(&text);
     assert!(app.shows("Signum keeps its own."));
-    app.button("Add an optimizer");
+    app.button("+ Add optimizer");
     app.button("SGD").settle();
     let sweep = wanted(&app);
     assert_eq!(sweep.rows.of, Quantity::Of(WEIGHT_DECAY, vec![0, 1, 2]));
@@ -143,7 +143,6 @@ fn a_new_rule_keeps_common_settings_and_leaves_axes_that_it_lacks() {
     let rows = "rows: (of: Of(Beta2, [0]), from: 0.5, to: 0.9, count: 5, spacing: Linear)";
     let text = SMALL.replace("rows: (of: Landscape(Sharpness), from: 1.0, to: 100.0, count: 5, spacing: Log)", rows);
     let mut app = computed(&text.replace("Adam()", "Adam(weight_decay: 0.2)"));
-    app.click(Role::DisclosureTriangle, "■ Adam");
     app.choose("Adam: rule", "SGD");
     let sweep = wanted(&app);
     assert_eq!(sweep.optimizers[0].label(), "SGD");
@@ -159,7 +158,7 @@ fn a_new_rule_keeps_common_settings_and_leaves_axes_that_it_lacks() {
 fn as_many_rows_can_be_asked_for_as_in_a_preset() {
     let mut app = computed(SMALL);
     app.click(Role::CheckBox, "Live");
-    app.set(Role::SpinButton, "Rows: how many", 10_000.0);
+    app.type_into("Rows: how many", "10000");
     assert_eq!(wanted(&app).shape(), [10_000, 4]);
     assert!(wanted(&app).check().is_ok());
 }
@@ -169,7 +168,7 @@ fn titles_include_changes_and_keep_them_after_a_restart() {
     let mut app = computed(SMALL);
     let title = |app: &App| app.state().phase().present().result().title;
     assert_eq!(title(&app), "Small");
-    app.harness.get_by_role_and_label(Role::SpinButton, "Slope c").set_value_accesskit(0.5);
+    app.harness.get_by_role_and_label(Role::Slider, "Slope c").set_value_accesskit(0.5);
     // A diagram that is being computed would go on after the restart.
     app.until("the other diagram", |app| is_followed(app) && !app.state().phase().is_running());
     assert_eq!(title(&app), "Small, changed: c = 0.5");
@@ -227,7 +226,7 @@ fn a_built_in_diagram_with_another_range_is_not_called_by_its_figure() {
     let small = fig2a.text.replace("count: 96", "count: 4").replace("count: 100", "count: 3");
     let mut app = App::with(&small);
     app.settle();
-    app.set(Role::SpinButton, "Rows to", 10.0);
+    app.type_into("Rows to", "10.0");
     let title = "Phase diagram: sharpness a from 0.1 to 10 and noise σ";
     app.until("the title of the window", |app| app.shows(title));
     assert!(!app.shows("(Fig. 2a)"));
@@ -256,7 +255,7 @@ fn an_export_is_named_by_the_title() {
 #[test]
 fn diagrams_side_by_side_are_told_apart_by_a_table_of_their_settings() {
     let mut app = computed(SMALL);
-    app.harness.get_by_role_and_label(Role::SpinButton, "Slope c").set_value_accesskit(0.5);
+    app.harness.get_by_role_and_label(Role::Slider, "Slope c").set_value_accesskit(0.5);
     app.until("the other diagram", |app| is_followed(app) && app.state().phase().present().diagram.is_complete());
     app.settle();
     app.click(Role::CheckBox, "Compare Small").settle();
@@ -289,7 +288,7 @@ fn compared_diagrams_have_the_same_size_and_lie_side_by_side() {
     for size in [[900.0, 600.0], [1280.0, 800.0], [1440.0, 900.0]] {
         let mut app = App::begin(Begin { preset: Some(SMALL), size, ..Begin::default() });
         app.until("the diagram", |app| app.state().phase().present().diagram.is_complete());
-        let knob = app.harness.get_by_role_and_label(Role::SpinButton, "Slope c");
+        let knob = app.harness.get_by_role_and_label(Role::Slider, "Slope c");
         knob.set_value_accesskit(0.5);
         app.until("the other", |app| is_followed(app) && app.state().phase().present().diagram.is_complete());
         app.settle();
@@ -311,12 +310,11 @@ fn compared_diagrams_have_the_same_size_and_lie_side_by_side() {
 #[test]
 fn a_setting_is_tuned_beside_the_learning_rate() {
     let mut app = computed(&SMALL.replace("Signum()", "Focus()"));
-    app.click(Role::DisclosureTriangle, "■ FOCUS");
-    app.click(Role::CheckBox, "FOCUS: tune Attraction γ");
+    app.row_menu("FOCUS: Attraction γ", "Vary at each pixel");
     let gamma = "gamma";
     let tuned = wanted(&app).optimizers[1].tune[0];
     assert_eq!((tuned.of, tuned.from, tuned.to, tuned.count.get()), (gamma, -1.0, 1.0, 5));
-    app.set(Role::SpinButton, "FOCUS: Attraction γ from", -0.5);
+    app.type_into("FOCUS: Attraction γ from", "-0.5");
     assert_eq!(wanted(&app).optimizers[1].tune[0].from, -0.5);
     app.until("the tuned diagram", |app| app.state().phase().present().diagram.is_complete() && is_followed(app));
     app.choose("What the map shows", "FOCUS, γ -0.5…1: best γ");
@@ -338,8 +336,7 @@ fn a_tuned_setting_that_becomes_an_axis_is_a_fault_until_it_is_turned_off() {
     app.choose("Rows: what varies", "weight decay ω");
     app.settle();
     assert!(app.shows("A setting below can't be used"));
-    app.click(Role::DisclosureTriangle, "■ Signum");
-    app.click(Role::CheckBox, "Signum: tune Weight decay ω").settle();
+    app.button("Signum: Weight decay ω: one value").settle();
     assert!(!app.shows("A setting below can't be used"));
     assert!(wanted(&app).optimizers[1].tune.is_empty());
 }
@@ -423,7 +420,7 @@ fn pictures_follow_without_a_stale_pixel(sampling: &str) {
     app.until("the whole picture", |app| app.state().phase().seen_blocks() == Some(1));
     app.until("the end", |app| !app.state().phase().is_running());
     app.settle();
-    let knob = app.harness.get_by_role_and_label(Role::SpinButton, "Rotation φ (°)").rect().center();
+    let knob = app.harness.get_by_role_and_label(Role::Slider, "Rotation φ (°)").rect().center();
     move_to(&mut app, knob);
     press(&mut app, knob, true);
     uploads.take();
@@ -476,7 +473,7 @@ fn pictures_of_adaptive_sampling_follow_a_drag_without_a_stale_pixel() {
 fn a_drag_without_a_pause_has_pictures() {
     let mut app = App::with(&sweep("Uniform").replace("steps: 30", "steps: 3000"));
     app.until("a picture", |app| app.state().phase().seen_blocks().is_some());
-    let knob = app.harness.get_by_role_and_label(Role::SpinButton, "Slope c").rect().center();
+    let knob = app.harness.get_by_role_and_label(Role::Slider, "Slope c").rect().center();
     move_to(&mut app, knob);
     press(&mut app, knob, true);
     let (begun, mut moved, mut seen) = (Instant::now(), 0.0, Vec::new());
@@ -506,7 +503,7 @@ fn axes_are_those_of_the_visible_picture() {
     };
     let seen_end = |app: &App| app.state().phase().seen().expect("there is a picture").rows.to;
     assert_eq!(top_label(&app).as_deref(), Some("10²"));
-    app.harness.get_by_role_and_label(Role::SpinButton, "Rows to").set_value_accesskit(1000.0);
+    app.type_into("Rows to", "1000");
     while seen_end(&app) == 100.0 {
         assert_eq!(top_label(&app).as_deref(), Some("10²"));
         app.harness.step();

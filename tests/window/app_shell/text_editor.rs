@@ -218,7 +218,7 @@ fn a_sweep_is_compared_by_metrics_of_its_landscape_and_its_noise_has_axes() {
     app.choose("Columns: what varies", "degrees of freedom ν");
     let Quantity::NoiseParameter(name) = sweep(&app).columns.of else { panic!("{:?}", sweep(&app).columns) };
     assert_eq!(name, "degrees_of_freedom");
-    assert!(app.harness.query_by_role_and_label(Role::SpinButton, "Degrees of freedom ν").is_none());
+    assert!(app.harness.query_by_role_and_label(Role::Slider, "Degrees of freedom ν").is_none());
     app.choose("Noise", "Additive");
     assert!(matches!(sweep(&app).columns.of, Quantity::Landscape(_) | Quantity::Noise), "additive noise has no ν");
     assert_eq!(sweep(&app).check(), Ok(()));

@@ -502,7 +502,7 @@ fn a_sweep_restored_by_undo_is_saved_in_its_own_file() {
     press_shortcut(&mut app, Key::Z);
     assert_eq!(title(&app), "First");
     assert!(!app.state().phase().is_dirty(), "it is as in its file");
-    app.set(Role::SpinButton, "Slope c", 0.5);
+    app.set(Role::Slider, "Slope c", 0.5);
     save(&mut app, &first);
     assert!(!app.state().phase().is_dirty());
     assert_eq!(read(&second), second_before, "the other file is left alone");
@@ -549,7 +549,7 @@ fn a_training_restored_by_undo_is_saved_in_its_own_file() {
     press_shortcut(&mut app, Key::Z);
     assert_eq!(title(&app), "First");
     assert!(!app.state().training().is_dirty(), "it is as in its file");
-    app.type_into("Batch size", "32");
+    app.type_into("Batch size, number", "32");
     app.settle();
     save(&mut app, &first);
     assert_eq!(read(&second), second_before, "the other file is left alone");

@@ -20,7 +20,7 @@ fn settings_and_the_selection_are_restored_at_the_next_start() {
     let (mut app, run) = open_tab(|runs| finished(runs, "Kept", 0, |_| 1.0));
     listed(&mut app, 1);
     select(&mut app, "Kept");
-    app.type_into("Batch size", "64");
+    app.type_into("Batch size, number", "64");
     app.settle();
     let storage = app.state().session();
     let runs = run.path().parent().expect("it is in a folder").to_owned();
@@ -30,7 +30,7 @@ fn settings_and_the_selection_are_restored_at_the_next_start() {
     let Preset::Mnist(preset) = again.state().training().preset() else { panic!("a run is under the controls") };
     assert_eq!(preset.runs[0].batch_size.get(), 64);
     assert!(again.state().training().is_dirty(), "it is known to be changed");
-    again.type_into("Batch size", "128");
+    again.type_into("Batch size, number", "128");
     assert!(!again.state().training().is_dirty(), "and to be as it was opened");
 }
 
@@ -42,13 +42,13 @@ fn a_preset_of_a_training_opens_under_the_controls_and_a_bad_value_is_refused() 
     app.settle();
     let field = |app: &App, name: &str| app.harness.get_by_role_and_label(Role::TextInput, name).value();
     assert_eq!(field(&app, "Seed of the training").as_deref(), Some("7"));
-    app.type_into("Batch size", "1");
-    assert!(app.shows("batch_size must be a whole number from 2 to 60000, found 1"));
-    app.type_into("Batch size", "32");
+    app.type_into("Batch size, number", "1");
+    assert!(app.shows("Batch size must be a whole number from 2 to 60000, found 1"));
+    app.type_into("Batch size, number", "32");
     app.settle();
-    assert_eq!(field(&app, "Batch size").as_deref(), Some("32"));
+    assert_eq!(field(&app, "Batch size, number").as_deref(), Some("32"));
     app.undo();
-    assert_eq!(field(&app, "Batch size").as_deref(), Some("128"));
+    assert_eq!(field(&app, "Batch size, number").as_deref(), Some("128"));
 }
 
 #[test]
@@ -147,11 +147,11 @@ fn a_fault_that_prevents_a_training_is_shown_at_its_field() {
     app.until("the data", |app| app.shows("Data: "));
     assert!(app.shows("804\u{2009}096 parameters, 768 tokens a step"));
     app.press("Size of the model");
-    app.type_into("Heads", "3");
+    app.type_into("Heads, number", "3");
     app.settle();
     assert!(app.shows("shape.width is 128, which heads, 3, does not divide"));
     assert!(app.shows("“Width” can't be used as it is; see below."));
-    app.type_into("Heads", "4");
+    app.type_into("Heads, number", "4");
     app.settle();
     assert!(!app.shows("can't be used as it is"));
     // Data that cannot be used are refused before a run is made.
@@ -205,7 +205,7 @@ fn a_changed_preset_is_named_by_its_settings() {
     assert_eq!(combo(&app, "Workload").as_deref(), Some("MNIST classifier"));
     assert_eq!(combo(&app, "Training preset").as_deref(), Some("FOCUS on MNIST, one run"));
     app.choose("Optimizer", "Adam");
-    app.type_into("Batch size", "64");
+    app.type_into("Batch size, number", "64");
     app.settle();
     let changed = "MNIST classifier · FOCUS → Adam, batch 64";
     assert_eq!(combo(&app, "Training preset"), Some(format!("{changed} · changed")));
@@ -221,7 +221,7 @@ fn a_changed_preset_is_named_by_its_settings() {
     assert!(!app.state().training().is_dirty());
     assert_eq!(app.state().training().preset().title(), changed);
     // A title that describes the settings follows them, also in the user's own file.
-    app.type_into("Batch size", "32");
+    app.type_into("Batch size, number", "32");
     app.settle();
     assert_eq!(app.state().training().draft().preset.title(), "MNIST classifier · Adam, batch 32");
 }

@@ -235,7 +235,6 @@ const SHARPNESS: SettingInfo = SettingInfo::number("a", "Sharpness a", Range::ne
     .logarithmic()
     .help("How steep the valley's walls are: the factor of the loss across it.")
     .paper("10 in the examples, 0.1 to 1000 in the phase diagram")
-    .drag_step(0.1)
     .default(10.0);
 
 /// Slope c along a valley.
@@ -256,5 +255,4 @@ const ROTATION: SettingInfo = SettingInfo::number("φ", "Rotation φ (°)", Rang
     )
     .paper("30")
     .axis(Extent::linear(0.0, 90.0))
-    .drag_step(1.0)
     .default(0.0);

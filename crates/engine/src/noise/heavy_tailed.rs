@@ -43,7 +43,6 @@ const DEGREES_OF_FREEDOM: SettingInfo =
         .slider(2.1, 100.0)
         .logarithmic()
         .help("How rare large draws are: the smaller ν, the heavier the tails. A large ν gives normal draws.")
-        .drag_step(0.1)
         .default(3.0);
 
 /// The quotient of Student's t and of the normal draw with the same uniform numbers, by the square r² of the normal

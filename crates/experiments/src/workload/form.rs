@@ -14,7 +14,7 @@ use valleyscope_engine::optimizer::{RuleSpec, ShownSetting};
 use valleyscope_engine::quantity::{
     BatchSize, CheckpointInterval, MeasureInterval, Number, Processes, Range, TrainingSteps,
 };
-use valleyscope_engine::setting::{LEARNING_RATE, SettingInfo, SettingPath, SettingValue};
+use valleyscope_engine::setting::{Extent, LEARNING_RATE, SettingInfo, SettingPath, SettingValue};
 use valleyscope_runs::SettingChange;
 
 use super::{Dataset, DeviceChoice, NotFinite, RunSpec, ScanOptimizer};
@@ -107,11 +107,18 @@ impl FieldInfo {
     }
 
     pub(crate) const fn whole(key: &'static str, label: &'static str, range: Range, help: &'static str) -> FieldInfo {
-        FieldInfo::new(key, SettingInfo::whole("", label, range).help(help))
+        // Small and large numbers are reached on one slider.
+        let slider = Extent::logarithmic(range.min.max(1.0), range.max.min(10_000.0));
+        FieldInfo::new(key, SettingInfo::whole("", label, range).help(help)).slider(slider)
     }
 
     pub(crate) const fn number(key: &'static str, label: &'static str, range: Range, help: &'static str) -> FieldInfo {
         FieldInfo::new(key, SettingInfo::number("", label, range).help(help))
+    }
+
+    /// Sets the extent of the slider.
+    pub(crate) const fn slider(self, slider: Extent) -> FieldInfo {
+        FieldInfo { setting: SettingInfo { slider, ..self.setting }, ..self }
     }
 
     /// Creates a field that is no number.
@@ -236,6 +243,7 @@ pub(crate) const PROCESSES: FieldInfo = FieldInfo::whole(
     "Processes on this machine that share each batch. Each has a part of the processor, or a GPU of its own; the losses \
      are those of one process, up to rounding.",
 )
+.slider(Extent::linear(1.0, 16.0))
 .bookkeeping();
 pub(crate) const SHARD: FieldInfo = FieldInfo::other(
     "shard_optimizer",
@@ -258,7 +266,8 @@ pub(crate) const fn precision(help: &'static str) -> FieldInfo {
 /// Makes the field of the number of steps.
 pub(crate) const fn steps(help: &'static str) -> FieldInfo {
     let text = |_: &_, steps: &str| format!("{} steps", steps.parse().map_or_else(|_| steps.to_owned(), grouped));
-    FieldInfo::whole(SettingChange::STEPS, "Steps", TrainingSteps::RANGE, help).live().text(text)
+    let steps = FieldInfo::whole(SettingChange::STEPS, "Steps", TrainingSteps::RANGE, help);
+    steps.slider(Extent::logarithmic(10.0, 1e6)).live().text(text)
 }
 
 pub(crate) const fn seed(help: &'static str) -> FieldInfo {
@@ -345,4 +354,28 @@ pub fn changes(before: &[SettingValue], now: &[SettingValue]) -> Vec<SettingChan
         now: *value,
     };
     both.map(change).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::preset::built_ins;
+
+    #[test]
+    fn sliders_of_fields_lie_within_ranges_whose_ends_can_be_entered() {
+        for mut preset in built_ins().iter().map(|built_in| built_in.preset.clone()) {
+            let form = preset.workload_mut().map_or_else(Vec::new, |workload| workload.form(0));
+            for info in form.into_iter().flat_map(|section| section.fields) {
+                let value = preset.workload_mut().and_then(|workload| workload.value(0, info.key));
+                let Some(Value::Number(number)) = value else { continue };
+                let Range { min, max, .. } = info.range().expect("a number has a range");
+                let Extent { low, high, spacing } = info.slider;
+                let name = info.key;
+                assert!(min <= low && low < high && high <= max && spacing.allows(low), "{name}: {low} to {high}");
+                for end in [min, max] {
+                    assert!(number.enter(end).is_ok() && number.value() == end, "{name}: {end}");
+                }
+            }
+        }
+    }
 }

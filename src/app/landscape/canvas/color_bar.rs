@@ -7,7 +7,7 @@ use valleyscope_experiments::view::ticks::significant;
 use valleyscope_experiments::view::{Colormap, SymLog, ViewSettings};
 
 use crate::app::widgets::form::check_box;
-use crate::app::widgets::number::Control;
+use crate::app::widgets::setting::Control;
 use crate::app::widgets::theme;
 use crate::draw::{Canvas, ColorBar, Scale};
 

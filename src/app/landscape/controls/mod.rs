@@ -7,20 +7,20 @@ use egui::{Button, Context, RichText, ScrollArea, TextStyle, Ui};
 use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec, StartPosition};
 use valleyscope_engine::noise::{NoiseInfo, NoiseKind, NoiseSpec};
 use valleyscope_engine::quantity::Temperature;
-use valleyscope_engine::setting::{self, SettingInfo, SettingPath};
+use valleyscope_engine::setting::{self, SettingPath, SettingValue};
 use valleyscope_engine::simulation::{Setting, SimulationSpec, StartSpec};
 use valleyscope_experiments::preset::{LETTERS, Preset, PresetSimulation, TitledSimulation, built_ins};
 use valleyscope_experiments::view::{Camera, ViewSettings};
 
 use super::editor::Document;
 use super::live::Live;
-use super::recorded;
+use crate::app::phase::diagram_over;
 use crate::app::shell::actions::{Action, Requests};
-use crate::app::widgets::form::{Highlight, check_box, scrolled_list};
-use crate::app::widgets::number::{Control, Pins, SliderStyle};
+use crate::app::widgets::form::{check_box, scrolled_list};
+use crate::app::widgets::setting::{Pins, RowAction, SliderStyle, pinned_card, setting_row, unpinned_row};
 use crate::app::widgets::text_editor::{TextEditor, TextTab};
 use crate::app::widgets::theme::text_width;
-use crate::app::widgets::{form, text_editor, theme};
+use crate::app::widgets::{form, text_editor};
 
 pub(crate) use optimizers::schedule;
 
@@ -56,12 +56,27 @@ impl ControlsPanel {
             ui.add_space(2.0);
             let Document { simulations, view } = document;
             let spec = &mut simulations[live.chosen].spec;
+            let owned = |it: SettingValue| (it.path.optimizer.and_then(|id| spec.name_of(id)).unwrap_or_default(), it);
+            let settings = spec.settings().into_iter().map(owned).collect();
+            pinned_card(
+                ui,
+                &mut self.pins,
+                settings,
+                |it| actions(&it.path),
+                |path, value| {
+                    spec.set(path, value).expect("the control keeps to the range");
+                },
+            );
             landscape_card(ui, spec, view, &mut self.pins, requests);
             start_card(ui, spec, &mut self.pins);
             optimizers::cards(ui, spec, &mut self.pins, live, requests);
-            recorded::cards(ui, spec, live, requests);
-            optimizers::add_menu(ui, spec);
             ui.add_space(8.0);
+            if let Some(path) = RowAction::Vary.take(ui.ctx()) {
+                requests.actions.push(match diagram_over(spec, &path) {
+                    Ok(preset) => Action::Open(Box::new(Preset::Sweep(preset))),
+                    Err(reason) => Action::Notify(reason),
+                });
+            }
         });
         if self.held_until.is_none() {
             self.offset = shown.state.unclamped_offset().y;
@@ -142,17 +157,6 @@ pub(crate) const NOISE: &str = "Noise";
 /// The tab of the landscape's editor.
 const TAB: TextTab = TextTab::Simulation;
 
-/// Shows a card with a heading that folds it.
-pub(crate) fn card(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
-    let style = ui.style().clone();
-    theme::card(&style).show(ui, |ui| {
-        ui.set_width(ui.available_width());
-        egui::CollapsingHeader::new(egui::RichText::new(title).strong())
-            .default_open(true)
-            .show_unindented(ui, contents);
-    });
-}
-
 /// Shows the landscape, its parameters and the noise on its gradient.
 fn landscape_card(
     ui: &mut Ui,
@@ -161,7 +165,7 @@ fn landscape_card(
     pins: &mut Pins,
     requests: &mut Requests,
 ) {
-    card(ui, "Landscape", |ui| {
+    form::card(ui, "Landscape", |ui| {
         let before = spec.landscape;
         match landscape_choice(ui, TAB, &mut spec.landscape, requests) {
             // The view of a document belongs to its landscape.
@@ -179,15 +183,24 @@ fn landscape_card(
     landscape_editor(ui.ctx(), TAB, &mut spec.landscape);
 }
 
-/// Shows the sliders of the settings of a simulation that no optimizer has and whose paths are `shown`.
+/// Shows the rows of the settings of a simulation that no optimizer has, whose paths are `shown`, and that are not
+/// pinned.
 fn sliders(ui: &mut Ui, spec: &mut SimulationSpec, pins: &mut Pins, is_shown: impl Fn(&str) -> bool) {
     let settings = spec.settings().into_iter();
     for it in settings.filter(|it| it.path.optimizer.is_none() && is_shown(&it.path.path)) {
-        let style = SliderStyle::Pinnable(pins, it.path.clone());
-        if let Some(value) = setting_control(ui, "", it.info, [it.value, it.default], style) {
+        if let Some(value) = unpinned_row(ui, "", &it, pins, &actions(&it.path)) {
             spec.set(&it.path, value).expect("the control keeps to the range");
         }
     }
+}
+
+/// Lists the actions of a setting's menu.
+fn actions(path: &SettingPath) -> Vec<RowAction> {
+    let can_vary = path.path.starts_with("landscape.")
+        || path.path.starts_with(setting::NOISE.key)
+        || path.path.strip_prefix("rule.").is_some_and(|key| key != setting::LEARNING_RATE.key);
+    let animate = (!path.restarts()).then_some(RowAction::Animate);
+    animate.into_iter().chain(can_vary.then_some(RowAction::Vary)).collect()
 }
 
 /// Shows the slider of a setting, if the simulation has it, outside of the cards.
@@ -195,36 +208,9 @@ pub(crate) fn show_slider(ui: &mut Ui, spec: &mut SimulationSpec, path: &Setting
     let Some(it) = spec.setting(path) else { return };
     let owner = path.optimizer.and_then(|id| spec.name_of(id)).unwrap_or_default();
     let style = SliderStyle::Named(path.clone());
-    if let Some(value) = setting_control(ui, &owner, it.info, [it.value, it.default], style) {
+    if let Some(value) = setting_row(ui, &owner, it.info, [it.value, it.default], style) {
         spec.set(path, value).expect("the control keeps to the range");
     }
-}
-
-/// Shows the control of a setting with its value and its default: a slider with a number, or choices. Returns a new
-/// value within the range.
-pub(crate) fn setting_control(
-    ui: &mut Ui,
-    owner: &str,
-    of: &SettingInfo,
-    [before, default]: [f64; 2],
-    style: SliderStyle<'_>,
-) -> Option<f64> {
-    let mut value = before;
-    match of.choices() {
-        [] => Control { of, default }.show_as(ui, owner, &mut value, style),
-        choices => {
-            let shown = ui.horizontal_wrapped(|ui| {
-                ui.label(of.label).on_hover_text(of.help);
-                for (index, choice) in choices.iter().enumerate() {
-                    let response = ui.selectable_value(&mut value, index as f64, choice.label);
-                    let name = form::owned(owner, &format!("{} {}", of.label.to_lowercase(), choice.label));
-                    response.on_hover_text(choice.help).accessible_name(name);
-                }
-            });
-            Highlight::mark(ui, shown.response.rect, &form::owned(owner, of.label));
-        }
-    }
-    (value != before).then_some(value)
 }
 
 /// Moves the start to that of another landscape, unless the user has moved it.
@@ -237,7 +223,8 @@ fn move_start(start: &mut StartSpec, before: &LandscapeSpec, after: &LandscapeSp
 /// Shows the choice of the noise. Another one keeps the parameters that both have.
 pub(crate) fn noise_choice(ui: &mut Ui, tab: TextTab, noise: &mut NoiseSpec) {
     ui.horizontal(|ui| {
-        form::list_field(ui, NOISE, ("noise", tab.key()), noise.info().name, 0.0, |ui| {
+        let help = "The noise on the gradients.";
+        form::list_field(ui, NOISE, help, ("noise", tab.key()), noise.info().name, 0.0, |ui| {
             for &kind in NoiseKind::ALL {
                 let NoiseInfo { name, formula, about, source, .. } = kind.info();
                 let help = format!("{about}\n\nThe noisy gradient: {formula}\n\nSource: {source}.");
@@ -252,7 +239,7 @@ pub(crate) fn noise_choice(ui: &mut Ui, tab: TextTab, noise: &mut NoiseSpec) {
 
 /// Shows the number of particles, their start, and the temperature of the plots.
 fn start_card(ui: &mut Ui, spec: &mut SimulationSpec, pins: &mut Pins) {
-    card(ui, "Particles and start", |ui| {
+    form::card(ui, "Particles and start", |ui| {
         sliders(ui, spec, pins, |path| path == setting::PARTICLES.key || path.starts_with("start."));
         temperature_choice(ui, &mut spec.temperature);
         sliders(ui, spec, pins, |path| path == setting::TEMPERATURE.key);
@@ -297,7 +284,8 @@ pub(crate) fn landscape_choice(
         let small = TextStyle::Small.resolve(ui.style());
         let spacing = ui.spacing();
         let button = spacing.item_spacing.x + 2.0 * spacing.button_padding.x + text_width(ui, &small, LANDSCAPE_TEXT);
-        form::list_field(ui, LANDSCAPE, ("landscape", tab.key()), before.kind().name(), button, |ui| {
+        let (id, help) = (("landscape", tab.key()), "The loss L(x, y).");
+        form::list_field(ui, LANDSCAPE, help, id, before.kind().name(), button, |ui| {
             let known = LandscapeFormula::latest();
             let chosen = text_editor::choices(ui, Some(before.kind())).filter(|kind| *kind != before.kind());
             if let Some(kind) = chosen {

@@ -9,7 +9,8 @@ use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
 use crate::app::widgets::form::check_box;
 use crate::app::widgets::icons::{Icon, icon_button};
-use crate::app::widgets::number::{Motion, TypedField};
+use crate::app::widgets::number::TypedField;
+use crate::app::widgets::setting::{Motion, RowAction};
 use crate::app::widgets::{form, number};
 use crate::player::Snapshot;
 
@@ -222,7 +223,7 @@ const LONGEST_SECS: f64 = 3600.0;
 impl SettingAnimations {
     /// Shows the window while it is open. A slider's menu opens it.
     pub(crate) fn window(&mut self, ctx: &Context, document: &Document, live: &Live) {
-        if let Some(slider) = Motion::take_request(ctx) {
+        if let Some(slider) = RowAction::Animate.take(ctx) {
             self.add(live.chosen, slider, document);
             self.is_open = true;
         }

@@ -9,6 +9,7 @@ use valleyscope_engine::quantity::{
     LoggingInterval, MeasureInterval, Processes, Range, SampleInterval, SampleTemperature, SampleTokens, SequenceCount,
     TopK, TrainingSteps, WarmupSteps,
 };
+use valleyscope_engine::setting::Extent;
 use valleyscope_engine::spec_error::{SpecError, broken};
 use valleyscope_runs::{Measure, MetricId, MetricInfo, MetricScale, Started, Unit};
 
@@ -132,7 +133,7 @@ const TOKENIZERS: &[(TokenizerKind, &str)] = &[(TokenizerKind::Gpt2, "GPT-2's"),
 
 const FIELDS: &[Section<Gpt2Spec>] = &[
     Section {
-        heading: "",
+        heading: "Data and device",
         show: Show::Open,
         fields: &[
             form::data(&TEXT).at(|it| Some(Value::Data(&mut it.data, &TEXT))),
@@ -205,6 +206,7 @@ const FIELDS: &[Section<Gpt2Spec>] = &[
                 FinalLearningRate::RANGE,
                 "The learning rate at the end",
             )
+            .slider(Extent::logarithmic(1e-7, 1e-2))
             .text(|_, rate| format!("final η {rate}"))
             .live()
             .at(|it| number(&mut it.schedule.min_lr)),
@@ -227,6 +229,7 @@ const FIELDS: &[Section<Gpt2Spec>] = &[
             form::seed("Names the initial weights and the sequences. Runs that differ only in it are replicates.")
                 .at(|it| Some(Value::Seed(&mut it.seed))),
             FieldInfo::number("clip", "Clip norm", ClipNorm::RANGE, "Longer gradients are cut to this norm")
+                .slider(Extent::logarithmic(0.01, 100.0))
                 .optional("no clip")
                 .at(|it| it.clip.as_mut().and_then(number)),
         ],
@@ -266,6 +269,7 @@ const FIELDS: &[Section<Gpt2Spec>] = &[
                 SampleTemperature::RANGE,
                 "0 takes the likeliest token each time",
             )
+            .slider(Extent::linear(0.0, 2.0))
             .bookkeeping()
             .at(|it| number(&mut it.sample.as_mut()?.temperature)),
         ],

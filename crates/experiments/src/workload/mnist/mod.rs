@@ -115,7 +115,7 @@ impl RunSpec for MnistSpec {
 
     const FIELDS: &'static [Section<MnistSpec>] = &[
         Section {
-            heading: "",
+            heading: "Data and device",
             show: Show::Open,
             fields: &[
                 form::data(&MNIST).at(|it| Some(Value::Data(&mut it.data, &MNIST))),

@@ -1,5 +1,6 @@
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::quantity::{BatchSize, LearningRate, PointCount, Replicates, TrainingSteps};
+use valleyscope_engine::setting::LEARNING_RATE;
 use valleyscope_engine::spec_error::{SpecError, broken};
 use valleyscope_engine::sweep::{LearningRates, SweepPart};
 use valleyscope_runs::{ScanAxes, Started};
@@ -216,7 +217,7 @@ impl Workload for MnistScanPreset {
 
 const FIELDS: &[Section<MnistScanSpec>] = &[
     Section {
-        heading: "",
+        heading: "Data and device",
         show: Show::Open,
         fields: &[
             form::data(&MNIST).at(|it| Some(Value::Data(&mut it.data, &MNIST))),
@@ -231,9 +232,11 @@ const FIELDS: &[Section<MnistScanSpec>] = &[
             FieldInfo::other("batch_sizes", "Batch sizes", "Images a step, separated by commas")
                 .at(|it| Some(Value::BatchSizes(&mut it.batch_sizes))),
             FieldInfo::number("learning_rates.from", "η from", LearningRate::RANGE, "The smallest learning rate")
+                .slider(LEARNING_RATE.slider)
                 .text(|_, rate| format!("η from {rate}"))
                 .at(|it| number(&mut it.learning_rates.from)),
             FieldInfo::number("learning_rates.to", "η to", LearningRate::RANGE, "The largest learning rate")
+                .slider(LEARNING_RATE.slider)
                 .text(|_, rate| format!("η to {rate}"))
                 .at(|it| number(&mut it.learning_rates.to)),
             FieldInfo::whole(
