@@ -276,9 +276,6 @@ impl LandscapeTab {
             LandscapeAction::GoToStep(step) => self.go_to_lesson_step(ctx, step, requests),
             LandscapeAction::EditLesson => self.edit_lesson(),
             LandscapeAction::SaveSession => self.recording = Some(self.player.records()),
-            LandscapeAction::OpenPictureExport => self.picture_export.open(),
-            LandscapeAction::OpenFigureExport => self.figure_export.open(),
-            LandscapeAction::OpenAnimationExport => self.open_animation_export(),
         }
     }
 

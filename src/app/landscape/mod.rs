@@ -5,7 +5,7 @@ pub(crate) mod branches;
 pub mod canvas;
 pub(crate) mod controls;
 pub(crate) mod editor;
-pub(crate) mod figure_export;
+mod export;
 mod layout;
 pub(crate) mod lesson;
 mod lesson_editor;
@@ -19,21 +19,19 @@ pub(crate) mod transport;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use crate::app::shell::actions::{self, Action, Keys, LandscapeAction, Requests};
-use animation_export::{AnimationExport, PictureExport};
 use canvas::{FormulaPanel, LandscapePanel};
 use controls::ControlsPanel;
 use controls::sliders::SettingAnimations;
 use editor::{Document, LandscapeEditor};
 use egui::{Context, Key, Modifiers, Rect, Ui, vec2};
-use figure_export::FigureExport;
 use lesson::LessonStage;
 use lesson_editor::LessonEditor;
 use live::{Live, PlayerLink};
-use picture_options::PictureOptions;
 use plots::{DiagnosticsPanel, PlotChoices};
 use recorded::{RememberedCloud, Reopening};
 use serde::{Deserialize, Serialize};
@@ -43,8 +41,9 @@ use valleyscope_experiments::preset::{LandscapePreset, LessonDraft, Preset, buil
 use valleyscope_experiments::view::{Camera, Orbit, ViewSettings};
 
 use super::shell::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
+use super::shell::export::{ExportKind, ExportSource};
 use super::shell::files::OpenedContent;
-use super::shell::jobs::{Exports, Wake};
+use super::shell::jobs::Wake;
 use super::shell::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
 use super::widgets::number::Pins;
 use crate::player::{PlaybackPace, PlayerCommand};
@@ -66,12 +65,6 @@ pub(crate) struct LandscapeTab {
     formula: FormulaPanel,
     diagnostics: DiagnosticsPanel,
     controls: ControlsPanel,
-    picture_export: PictureExport,
-    figure_export: FigureExport,
-    animation: AnimationExport,
-    /// The options of pictures and animations. `None` until the user changes one: then they follow the window's theme.
-    picture_options: Option<PictureOptions>,
-    exports: Exports,
     timeline: TimelineBar,
     stage: LessonStage,
     lesson_editor: LessonEditor,
@@ -108,6 +101,13 @@ impl RegisteredTab for LandscapeTab {
             ),
             ("Page Down, Page Up, or a clicker", "Next or previous step of a lesson"),
         ],
+        exports: &[
+            ExportKind::Picture,
+            ExportKind::Figure,
+            ExportKind::Animation,
+            ExportKind::WebPage,
+            ExportKind::Data,
+        ],
         has_plots: true,
         presented_size: vec2(900.0, 506.0),
     };
@@ -137,11 +137,6 @@ impl RegisteredTab for LandscapeTab {
             formula: FormulaPanel::default(),
             diagnostics: DiagnosticsPanel::default(),
             controls: ControlsPanel::default(),
-            picture_export: PictureExport::default(),
-            figure_export: FigureExport::default(),
-            animation: AnimationExport::default(),
-            picture_options: None,
-            exports: Exports::default(),
             timeline: TimelineBar::default(),
             stage: LessonStage::default(),
             lesson_editor: LessonEditor::default(),
@@ -164,10 +159,6 @@ impl RegisteredTab for LandscapeTab {
 impl Tab for LandscapeTab {
     fn editor(&self) -> &dyn AnyEditor {
         &self.editor
-    }
-
-    fn unfinished_exports(&self) -> Vec<String> {
-        self.exports.unfinished().map(str::to_owned).chain(self.figure_export.unfinished()).collect()
     }
 
     fn editor_mut(&mut self) -> &mut dyn AnyEditor {
@@ -247,15 +238,6 @@ impl Tab for LandscapeTab {
         self.draw(ui, window.layout, requests);
     }
 
-    fn dialogs(&mut self, ctx: &Context, requests: &mut Requests) {
-        self.show_exports(ctx, requests);
-        if self.figure_export.is_open()
-            && let Some(subject) = self.figure_subject()
-        {
-            requests.actions.extend(self.figure_export.ui(ctx, &subject));
-        }
-    }
-
     fn end_frame(&mut self, ctx: &Context, is_shown: bool, requests: &mut Requests) {
         self.wake.show(is_shown);
         self.animated.advance(ctx, &mut self.editor.draft.document, &self.live, self.player.is_held());
@@ -333,12 +315,8 @@ impl Tab for LandscapeTab {
         actions::item(ui, text, "", Action::Landscape(LandscapeAction::EditLesson), requests);
     }
 
-    fn export_menu(&self, ui: &mut Ui, requests: &mut Requests) {
-        let mut item = |text, action| actions::item(ui, text, "", Action::Landscape(action), requests);
-        item("Export picture…", LandscapeAction::OpenPictureExport);
-        item("Export figure…", LandscapeAction::OpenFigureExport);
-        item("Export animation…", LandscapeAction::OpenAnimationExport);
-        ui.separator();
+    fn export_source(&mut self) -> Arc<dyn ExportSource> {
+        self.to_export()
     }
 
     fn view_menu(&mut self, ui: &mut Ui, is_shown: bool) {

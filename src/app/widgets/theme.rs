@@ -9,7 +9,7 @@ use crate::draw;
 use crate::draw::install_font;
 
 /// The usual size of text and of buttons, in points.
-const BODY_SIZE: f32 = 13.5;
+pub(crate) const BODY_SIZE: f32 = 13.5;
 
 struct Palette {
     /// The background of the landscape.

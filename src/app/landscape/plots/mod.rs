@@ -7,7 +7,8 @@ mod toolbar;
 use std::collections::BTreeSet;
 
 use chart::{BranchSeries, Chart, ChartMark, ChartSeries, pointed_at};
-use data::{DiagnosticsHistory, EnsembleHistory, Table};
+pub(super) use data::TableContents;
+use data::{DiagnosticsHistory, EnsembleHistory};
 use egui::{Color32, Rect, Sense, TextStyle, Ui, Vec2, vec2};
 use toolbar::{legend, temperature_control};
 use valleyscope_engine::landscape::LandscapeSpec;
@@ -65,10 +66,6 @@ pub struct DiagnosticsPanel {
     marks: Vec<ChartMark>,
     curves: Curves,
     detail: DetailRequest,
-    /// The export in progress.
-    table: Option<Table>,
-    /// The area in which the plots were last drawn, with the legend.
-    last_area: Option<Rect>,
 }
 
 impl Default for DiagnosticsPanel {
@@ -90,8 +87,6 @@ impl Default for DiagnosticsPanel {
             marks: Vec::new(),
             curves: Curves::default(),
             detail: DetailRequest::default(),
-            table: None,
-            last_area: None,
         }
     }
 }
@@ -177,9 +172,7 @@ impl DiagnosticsPanel {
     }
 
     pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
-        self.toolbar(ui, document, live, requests);
-        self.table = self.table.take().filter(|table| table.is_under_way(requests));
-        self.last_area = Some(ui.available_rect_before_wrap());
+        self.toolbar(ui, document, requests);
         let displayed = self.displayed(&document.spec(0).landscape);
         self.prepare(&displayed, document, live);
         legend(ui, &self.history, document, live);
