@@ -3,7 +3,6 @@
 use egui::{Modifiers, Vec2, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
-use valleyscope::app::Action;
 use valleyscope::app::landscape::plots::{Band, DiagnosticMetric, columns_for, csv_of};
 use valleyscope::draw::DiagnosticCurve;
 use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec};

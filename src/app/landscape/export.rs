@@ -120,7 +120,7 @@ impl ExportSource for LandscapeExport {
 
     fn contents(&self, kind: ExportKind) -> Vec<&'static str> {
         match kind {
-            ExportKind::Picture | ExportKind::Animation => vec!["Landscape and plots", "Landscape", "Plots"],
+            ExportKind::Picture | ExportKind::Animation => vec!["Both", "Landscape", "Plots"],
             ExportKind::Figure => vec!["Landscape", "Plots"],
             ExportKind::WebPage | ExportKind::Data => Vec::new(),
         }
@@ -147,6 +147,7 @@ impl ExportSource for LandscapeExport {
                 self.present.spec().steps.unwrap_or(LandscapePreset::DEFAULT_STEPS)
             }
             (ExportKind::Figure, _) | (_, FileFormat::Npz) => self.last_step,
+            (ExportKind::Animation, _) => PREVIEW_FRAMES,
             (ExportKind::WebPage, _) => LessonPage::new(&self.lesson).map_or(0, |page| page.steps()),
             _ => 0,
         }
@@ -228,6 +229,7 @@ impl LandscapeExport {
                 return Err(CANCELLED.to_owned());
             }
             shown.push(options.fitted(&stage.draw()?));
+            progress.add_part();
         }
         let (subject, style) = self.subject(options, records);
         let (target, overwrite) = (PathBuf::new(), Overwrite::No);

@@ -15,11 +15,11 @@ use egui::{
 use super::actions::{Action, Requests};
 use super::export::{ExportKind, ExportOptions, ExportSource, FigureOptions, FileFormat, Made, Preview, decoded, size};
 use super::files::{FileContent, Purpose};
-use super::jobs::{Exports, Job};
+use super::jobs::{Exports, Job, Progress};
 use super::tabs::TabName;
 use crate::app::landscape::animation_export::AnimationOptions;
 use crate::app::landscape::picture::PictureOptions;
-use crate::app::widgets::form::{cell, check_box, radio_button, visible_scroll_bar};
+use crate::app::widgets::form::{cell, check_box, primary_button, radio_button, visible_scroll_bar};
 use crate::app::widgets::theme::frame_fields;
 use crate::draw::{Format, Options};
 
@@ -39,6 +39,8 @@ const NAMES: f32 = 76.0;
 const MAT: f32 = 16.0;
 /// The most bytes of a text in the preview.
 const TEXT: usize = 6_000;
+/// The size of the bar of progress, in points.
+const BAR: Vec2 = vec2(200.0, 8.0);
 /// The time for which the preview shows each frame of an animation.
 const FRAME_TIME: Duration = Duration::from_millis(450);
 
@@ -222,18 +224,20 @@ impl OpenSheet {
         let inner = area.shrink(MAT);
         let made = self.made.as_ref().filter(|(of, _)| of.kind == options.kind);
         match made {
-            None => drop(ui.put(inner, Spinner::new().size(28.0))),
+            None => {
+                // Without parts, nobody knows how long it takes.
+                let share = self.job.as_ref().map(|(_, job)| job.progress()).filter(|it| it.parts() > 0);
+                match share.map(Progress::share) {
+                    Some(share) => ui.put(Rect::from_center_size(inner.center(), BAR), ProgressBar::new(share)),
+                    None => ui.put(inner, Spinner::new().size(28.0)),
+                };
+            }
             Some((_, Err(reason))) => {
-                let text = RichText::new(reason).color(ui.visuals().text_color());
-                ui.put(inner.shrink(16.0), Label::new(text).wrap().halign(Align::Center));
+                let room = inner.shrink2(vec2(24.0, 0.4 * inner.height()));
+                let layout = Layout::top_down(Align::Center);
+                ui.scope_builder(UiBuilder::new().max_rect(room).layout(layout), |ui| ui.label(reason));
             }
             Some((_, Ok(made))) => self.show_made(ui, inner, &made.preview),
-        }
-        if let (Some(_), Some((_, job))) = (made, &self.job) {
-            let line = Rect::from_min_max(pos2(inner.left(), area.bottom() - 10.0), pos2(inner.right(), area.bottom()));
-            let share = if job.progress().parts() > 0 { job.progress().share() } else { 1.0 };
-            let bar = ProgressBar::new(share).animate(job.progress().parts() == 0).desired_height(4.0);
-            ui.put(line, bar).accessible_name("Progress of the preview");
         }
     }
 
@@ -296,7 +300,7 @@ impl OpenSheet {
         if let Some(has_title) = has_title {
             row(ui, "Title", |ui| {
                 check_box(ui, has_title, "").accessible_name("Title above");
-                let field = TextEdit::singleline(title).desired_width(ui.available_width() - 14.0).char_limit(200);
+                let field = TextEdit::singleline(title).desired_width(ui.available_width() - 24.0).char_limit(200);
                 *is_title_typed |= ui.add_enabled(*has_title, field).accessible_name("Title of the file").changed();
             });
         }
@@ -322,8 +326,10 @@ impl OpenSheet {
         match formats.iter().any(|(_, about)| !about.is_empty()) {
             true => {
                 for (index, (_, about)) in formats.iter().enumerate() {
+                    ui.spacing_mut().item_spacing.y = 2.0;
                     radio_button(ui, format, index, names[index]);
                     ui.indent(index, |ui| ui.add(Label::new(RichText::new(*about).weak()).wrap()));
+                    ui.add_space(8.0);
                 }
             }
             false => row(ui, "Format", |ui| choose(ui, format, &names)),
@@ -363,10 +369,8 @@ impl OpenSheet {
         let mut pressed = None;
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             ui.spacing_mut().button_padding = vec2(16.0, 5.0);
-            let (fill, text) = (ui.visuals().hyperlink_color, ui.visuals().extreme_bg_color);
             let is_refused = matches!(made, Some(Err(_)));
-            let label = RichText::new("Export…").strong().color(text);
-            let export = ui.add_enabled(!is_refused && !self.is_asked, Button::new(label).fill(fill));
+            let export = primary_button(ui, !is_refused && !self.is_asked, "Export…");
             if export.accessible_name("Export the file").clicked() {
                 pressed = Some(Pressed::Export);
             }

@@ -23,6 +23,8 @@ use crate::app::widgets::form::{Outlined, check_box};
 
 /// The widest line of a preset's description in a menu, in points.
 const DESCRIPTION_WIDTH: f32 = 400.0;
+/// The gap around the picture of a preset in a menu, in points.
+const ENTRY_GAP: f32 = 4.0;
 
 pub(crate) fn bar(
     ui: &mut Ui,
@@ -188,16 +190,15 @@ fn preset_button(ui: &mut Ui, title: &str, about: &str, picture: Option<&Texture
         job.append(about, 0.0, format(TextStyle::Small, ui.visuals().weak_text_color()));
     }
     let text = ui.fonts_mut(|fonts| fonts.layout_job(job));
-    let padding = ui.spacing().button_padding;
-    let left = THUMBNAIL.x + 2.0 * padding.x;
-    let size = vec2(left + DESCRIPTION_WIDTH + padding.x, text.size().y.max(THUMBNAIL.y) + 2.0 * padding.y);
+    let left = THUMBNAIL.x + 3.0 * ENTRY_GAP;
+    let size = vec2(left + DESCRIPTION_WIDTH + ENTRY_GAP, text.size().y.max(THUMBNAIL.y) + 2.0 * ENTRY_GAP);
     let (area, response) = ui.allocate_exact_size(size, Sense::click());
     response.widget_info(|| WidgetInfo::labeled(Role::Button, true, title));
     let style = ui.style().interact(&response);
     if response.hovered() || response.has_focus() {
         ui.painter().rect(area, style.corner_radius, style.weak_bg_fill, style.bg_stroke, StrokeKind::Inside);
     }
-    let room = Rect::from_min_size(pos2(area.left() + padding.x, area.center().y - 0.5 * THUMBNAIL.y), THUMBNAIL);
+    let room = Rect::from_min_size(pos2(area.left() + ENTRY_GAP, area.center().y - 0.5 * THUMBNAIL.y), THUMBNAIL);
     match picture {
         Some(picture) => {
             let image = Image::new(picture).corner_radius(4.0).fit_to_exact_size(THUMBNAIL);

@@ -13,9 +13,12 @@ use valleyscope_experiments::view::rule_summary::{RuleSummary, Variant, defaults
 
 use super::menu::KeyGroup;
 use crate::app::widgets::icons::{Icon, icon_button};
+use crate::app::widgets::theme::text_width;
 
 /// The width of keys in the help, in points.
-const KEYS_WIDTH: f32 = 170.0;
+const KEYS_WIDTH: f32 = 180.0;
+/// The space around the name of a key on its cap, in points.
+const CAP: Margin = Margin { left: 6, right: 6, top: 1, bottom: 1 };
 /// The time for which a notice is shown.
 const NOTICE_SECS: f64 = 5.0;
 /// The offset of notices from the landscape's corner, past its tools and the labels of its axis, in points.
@@ -339,7 +342,7 @@ pub(crate) struct Help {
 impl Help {
     /// Shows the open windows. `shortcuts` are the keys and their effects.
     pub(crate) fn show(&mut self, ctx: &Context, shortcuts: impl FnOnce() -> Vec<KeyGroup>) {
-        centred(ctx, "Keys", vec2(940.0, 560.0)).open(&mut self.keys).show(ctx, |ui| {
+        centred(ctx, "Keys", vec2(960.0, 680.0)).open(&mut self.keys).show(ctx, |ui| {
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
                 let mut groups = shortcuts();
                 let right = groups.split_off(groups.len().saturating_sub(3));
@@ -388,7 +391,10 @@ fn show_keys(ui: &mut Ui, (heading, keys): &KeyGroup) {
                     words.split(' ').for_each(|word| show_key(ui, word));
                 });
             });
-            ui.vertical(|ui| ui.add(Label::new(effect).wrap()));
+            ui.vertical(|ui| {
+                ui.add_space(2.0);
+                ui.add(Label::new(effect).wrap());
+            });
         });
         ui.add_space(2.0);
     }
@@ -404,10 +410,15 @@ fn show_key(ui: &mut Ui, word: &str) {
         ui.weak(word);
         return;
     }
+    let width = text_width(ui, &TextStyle::Body.resolve(ui.style()), word) + 2.0 * f32::from(CAP.left);
+    if ui.available_size_before_wrap().x < width {
+        ui.end_row();
+    }
     let visuals = ui.visuals();
-    let frame =
-        Frame::new().fill(visuals.widgets.inactive.weak_bg_fill).stroke(visuals.widgets.noninteractive.bg_stroke);
-    frame.corner_radius(4.0).inner_margin(Margin::symmetric(6, 1)).show(ui, |ui| ui.strong(word));
+    let frame = Frame::new().fill(visuals.widgets.inactive.weak_bg_fill).corner_radius(4.0).inner_margin(CAP);
+    frame.stroke(visuals.widgets.noninteractive.bg_stroke).show(ui, |ui| {
+        ui.add(Label::new(RichText::new(word).strong()).extend());
+    });
 }
 
 /// Shows the list of optimizers, and to its right the chosen one's description.

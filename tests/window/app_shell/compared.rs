@@ -1,6 +1,5 @@
 //! Simulations side by side, as their user adds, sets, compares and saves them.
 
-use std::fs;
 
 use egui::accesskit::Role;
 use egui::{Event, Key, Modifiers, PointerButton, Rect, vec2};

@@ -1,7 +1,7 @@
 //! Changing settings of a run while it is trained, and marks on its curves.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use egui::accesskit::Role;

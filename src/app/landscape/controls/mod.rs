@@ -17,7 +17,7 @@ use super::live::Live;
 use super::recorded;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::messages::show_modal;
-use crate::app::widgets::form::{Highlight, check_box, scrolled_list};
+use crate::app::widgets::form::{Highlight, check_box, primary_button, scrolled_list};
 use crate::app::widgets::number::{Control, Pins, SliderStyle};
 use crate::app::widgets::text_editor::{TextEditor, TextTab};
 use crate::app::widgets::theme::text_width;
@@ -358,7 +358,7 @@ fn ask_to_convert(ctx: &Context, landscape: &LandscapeSpec) -> Option<bool> {
         });
         ui.add_space(10.0);
         ui.horizontal(|ui| {
-            yes = ui.button(RichText::new("Convert").strong()).clicked();
+            yes = primary_button(ui, true, "Convert").clicked();
             no = ui.button("Cancel").clicked();
         });
     });
