@@ -1,6 +1,6 @@
 "use strict";
 
-// The lesson's data: numbers are packed as `src/lesson_page/pack.rs` describes.
+// The lesson's data: numbers are packed as `src/export/lesson_page/page.rs` describes.
 const data = JSON.parse(document.getElementById("data").textContent);
 const GAP = 0xffff;
 const LAST = 0xfffe;
@@ -44,10 +44,14 @@ function ensemblesOf(run) {
   if (!run.ensembles) {
     const next = seriesReader(bytesOf(run.data));
     const path = () => run.place.map((range) => next(run.frames, range));
-    run.ensembles = looksOf(run).map(() => ({
+    run.ensembles = looksOf(run).map((_, i) => ({
       mean: path(),
       particles: Array.from({ length: run.particles }, path),
-      metrics: run.metrics.map(({ range }) => ({ mean: next(run.frames, range[0]), std: next(run.frames, range[1]) })),
+      metrics: run.metrics.map(({ range, first }) => {
+        const [mean, std] = range.map((range) => next(run.frames, range));
+        [mean[0], std[0]] = first[i].map((value) => value ?? NaN);
+        return { mean, std };
+      }),
     }));
     run.data = null;
   }

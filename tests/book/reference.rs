@@ -52,8 +52,11 @@ fn pages_match_the_program() {
 }
 
 fn keys() -> String {
-    let rows = shortcuts().into_iter().map(|(keys, effect)| [escaped(&keys), escaped(&effect)]);
-    format!("# Keys\n\nOn macOS, Ctrl is Cmd.\n\n{}", table(["keys", "action"], rows))
+    let group = |(heading, keys): (&str, Vec<(String, String)>)| {
+        let rows = keys.into_iter().map(|(keys, effect)| [escaped(&keys), escaped(&effect)]);
+        format!("\n## {heading}\n\n{}", table(["keys", "action"], rows))
+    };
+    format!("# Keys\n\nOn macOS, Ctrl is Cmd.\n{}", shortcuts().into_iter().map(group).collect::<String>())
 }
 
 pub fn kinds() -> Vec<&'static str> {

@@ -3,7 +3,6 @@
 use egui::{Modifiers, Vec2, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
-use valleyscope::app::Action;
 use valleyscope::app::landscape::plots::{Band, DiagnosticMetric, columns_for, csv_of};
 use valleyscope::draw::DiagnosticCurve;
 use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec};
@@ -394,39 +393,6 @@ fn plots_of_a_lesson_leave_the_choice_of_plots_as_it_was() {
     assert_eq!(plots(&mut harness, &free_energy), [true, true], "at another step it is shown again");
     assert_eq!(plots(&mut harness, &[]), [false, true]);
     assert_eq!(harness.state().diagnostics.choices(), chosen);
-}
-
-fn table(harness: &mut Harness<'_, Stage>) -> String {
-    button(harness, "Export");
-    button(harness, "Table (CSV)…");
-    until(harness, "the table is written", |stage| !stage.actions.is_empty());
-    let Some(Action::SaveText { text, suggested_name }) = harness.state().actions.first() else {
-        panic!("a table was asked for: {:?}", harness.state().actions)
-    };
-    assert_eq!(suggested_name, "diagnostics.csv");
-    text.clone()
-}
-
-#[test]
-fn the_export_names_optimizers_without_their_settings() {
-    let mut spec = three_optimizers(5);
-    spec.optimizers[1].rule = RuleSpec::on_plane(RuleKind::Adam).rated(LearningRate::clamped(0.02));
-    let mut harness = at_step(spec, 10);
-    let text = table(&mut harness);
-    assert!(text.contains(",Adam,loss,") && text.contains(",Adam (2),loss,") && !text.contains('"'), "{text}");
-}
-
-#[test]
-fn the_export_holds_what_is_shown() {
-    let mut harness = at_step(three_optimizers(20), 2000);
-    harness.state_mut().live.hidden.insert(1);
-    let text = table(&mut harness);
-    assert!(text.contains(",Adam,loss,") && text.contains(",FOCUS,effective_step,"));
-    let steps = text.lines().filter(|line| line.contains(",Adam,loss,")).count();
-    assert_eq!(steps, 2001, "every step has a row, though a curve has far fewer points");
-    assert!(text.lines().any(|line| line.starts_with("1234,1234,Adam,loss,")));
-    assert!(!text.contains("Signum"), "a hidden optimizer is not shown");
-    assert!(!text.contains("free_energy"), "a plot that is off is not shown");
 }
 
 /// Returns three optimizers, and SGD with a learning rate at which it diverges.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use egui::Theme;
 use image::{AnimationDecoder, Rgb, RgbImage};
 use valleyscope::app::Graphics;
-use valleyscope::app::landscape::animation_export::{AnimationError, AnimationJob, FrameSteps, Settings};
+use valleyscope::app::landscape::animation_export::{AnimationError, AnimationJob, FrameSteps};
 use valleyscope::app::landscape::picture::{PictureContent, PictureOptions, PictureStage, PictureSubject};
 use valleyscope::app::landscape::plots::{DiagnosticMetric, PlotChoices};
 use valleyscope::app::shell::jobs::Progress;
@@ -287,8 +287,6 @@ fn videos_are_encoded_by_ffmpeg_where_it_is_there() {
         if !format.is_available() {
             let error = export(job).expect_err("there is no ffmpeg").to_string();
             assert!(error.contains("needs the program ffmpeg") && error.contains("apt-get install"), "{error}");
-            let settings = Settings { target, format, ..settings(folder.path()) };
-            assert!(settings.problem().expect("it cannot be written").contains("ffmpeg"));
             left_out("window::landscape_exports", &format!("without ffmpeg, {} is not encoded", format.name()));
             continue;
         }
@@ -417,9 +415,6 @@ fn a_session_is_drawn_with_its_changes_at_their_steps() {
     assert!(drawn(&changed, 11) != drawn(&session, 11), "the landscape is another");
 }
 
-fn settings(folder: &Path) -> Settings {
-    let steps = FrameSteps { from: 0, to: 20, every: 5, frames_per_sec: 10 };
-    Settings { steps, format: AnimationFormat::Gif, target: folder.join("new.gif"), replay: false }
 }
 
 #[test]
@@ -445,17 +440,11 @@ fn sessions_side_by_side_are_drawn_side_by_side() {
 }
 
 #[test]
-fn the_export_refuses_to_overwrite_and_invalid_settings() {
-    let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("mine.txt"), "precious").expect("a file");
-    let good = settings(folder.path());
-    let into = |format| Settings { format, target: folder.path().to_owned(), ..good.clone() };
-    assert!(into(AnimationFormat::PngFolder).problem().expect("it is not empty").contains("exists already"));
-    assert!(into(AnimationFormat::Gif).problem().is_some(), "a folder is no GIF");
-    assert_eq!(good.problem(), None);
-    assert_eq!(good.steps.frames(), 5);
-    let backwards = Settings { steps: FrameSteps { from: 30, ..good.steps }, ..good.clone() };
+fn steps_that_cannot_be_shown_are_refused() {
+    let good = FrameSteps { from: 0, to: 20, every: 5, frames_per_sec: 10 };
+    assert_eq!((good.problem(), good.frames()), (None, 5));
+    let backwards = FrameSteps { from: 30, ..good };
     assert!(backwards.problem().expect("the end is before the start").contains("before"));
-    let long = FrameSteps { to: 10_000_000, every: 1, ..good.steps };
-    assert!(Settings { steps: long, ..good }.problem().expect("too many").contains("too many"));
+    let long = FrameSteps { to: 10_000_000, every: 1, ..good };
+    assert!(long.problem().expect("too many").contains("too many"));
 }

@@ -278,11 +278,7 @@ impl LandscapeTab {
             LandscapeAction::GoToStep(step) => self.go_to_lesson_step(ctx, step, requests),
             LandscapeAction::EditLesson => self.edit_lesson(),
             LandscapeAction::EndLesson => self.is_at_end = true,
-            LandscapeAction::SaveNotes => self.save_notes(requests),
             LandscapeAction::SaveSession => self.recording = Some(self.player.records()),
-            LandscapeAction::OpenPictureExport => self.picture_export.open(),
-            LandscapeAction::OpenFigureExport => self.figure_export.open(),
-            LandscapeAction::OpenAnimationExport => self.open_animation_export(),
         }
     }
 

@@ -5,7 +5,7 @@ pub(crate) mod branches;
 pub mod canvas;
 pub(crate) mod controls;
 pub(crate) mod editor;
-pub(crate) mod figure_export;
+mod export;
 mod layout;
 pub(crate) mod lesson;
 mod lesson_editor;
@@ -21,22 +21,20 @@ pub(crate) mod transport;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use crate::app::shell::actions::{self, Action, Keys, LandscapeAction, Requests};
-use animation_export::{AnimationExport, PictureExport};
 use canvas::{FormulaPanel, LandscapePanel};
 use controls::ControlsPanel;
 use controls::sliders::SettingAnimations;
 use editor::{Document, LandscapeEditor};
 use egui::{Context, Key, Modifiers, Rect, Ui, vec2};
-use figure_export::FigureExport;
 use lesson::LessonStage;
 use lesson_editor::LessonEditor;
 use live::{Live, PlayerLink};
 use opening::{Opening, built_in};
-use picture_options::PictureOptions;
 use plots::{DiagnosticsPanel, PlotChoices};
 use recorded::{RememberedCloud, Reopening};
 use serde::{Deserialize, Serialize};
@@ -46,8 +44,9 @@ use valleyscope_experiments::preset::{LandscapePreset, LessonDraft, Preset, is_m
 use valleyscope_experiments::view::{Camera, Orbit, ViewProjection, ViewSettings};
 
 use super::shell::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
+use super::shell::export::{ExportKind, ExportSource};
 use super::shell::files::OpenedContent;
-use super::shell::jobs::{Exports, Wake};
+use super::shell::jobs::Wake;
 use super::shell::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
 use super::widgets::setting::Pins;
 use crate::player::{Playback, PlaybackPace, PlayerCommand};
@@ -69,12 +68,6 @@ pub(crate) struct LandscapeTab {
     formula: FormulaPanel,
     diagnostics: DiagnosticsPanel,
     controls: ControlsPanel,
-    picture_export: PictureExport,
-    figure_export: FigureExport,
-    animation: AnimationExport,
-    /// The options of pictures and animations. `None` until the user changes one: then they follow the window's theme.
-    picture_options: Option<PictureOptions>,
-    exports: Exports,
     timeline: TimelineBar,
     stage: LessonStage,
     lesson_editor: LessonEditor,
@@ -120,6 +113,13 @@ impl RegisteredTab for LandscapeTab {
             ("Page Down, Page Up, or a clicker", "Next or previous step of a lesson; after the last, the next lesson"),
             ("N", "Show the speaker notes of a lesson, or hide them"),
         ],
+        exports: &[
+            ExportKind::Picture,
+            ExportKind::Figure,
+            ExportKind::Animation,
+            ExportKind::WebPage,
+            ExportKind::Data,
+        ],
         has_plots: true,
         presented_size: vec2(900.0, 506.0),
     };
@@ -154,11 +154,6 @@ impl RegisteredTab for LandscapeTab {
             formula: FormulaPanel::default(),
             diagnostics: DiagnosticsPanel::default(),
             controls: ControlsPanel::default(),
-            picture_export: PictureExport::default(),
-            figure_export: FigureExport::default(),
-            animation: AnimationExport::default(),
-            picture_options: None,
-            exports: Exports::default(),
             timeline: TimelineBar::default(),
             stage: LessonStage::default(),
             lesson_editor: LessonEditor::default(),
@@ -184,10 +179,6 @@ impl RegisteredTab for LandscapeTab {
 impl Tab for LandscapeTab {
     fn editor(&self) -> &dyn AnyEditor {
         &self.editor
-    }
-
-    fn unfinished_exports(&self) -> Vec<String> {
-        self.exports.unfinished().map(str::to_owned).chain(self.figure_export.unfinished()).collect()
     }
 
     fn editor_mut(&mut self) -> &mut dyn AnyEditor {
@@ -272,15 +263,6 @@ impl Tab for LandscapeTab {
 
     fn ui(&mut self, ui: &mut Ui, window: TabWindow<'_>, requests: &mut Requests) {
         self.draw(ui, window.layout, requests);
-    }
-
-    fn dialogs(&mut self, ctx: &Context, requests: &mut Requests) {
-        self.show_exports(ctx, requests);
-        if self.figure_export.is_open()
-            && let Some(subject) = self.figure_subject()
-        {
-            requests.actions.extend(self.figure_export.ui(ctx, &subject));
-        }
     }
 
     fn end_frame(&mut self, ctx: &Context, is_shown: bool, requests: &mut Requests) {
@@ -382,15 +364,8 @@ impl Tab for LandscapeTab {
         actions::item(ui, text, "", Action::Landscape(LandscapeAction::EditLesson), requests);
     }
 
-    fn export_menu(&self, ui: &mut Ui, requests: &mut Requests) {
-        let mut item = |text, action| actions::item(ui, text, "", Action::Landscape(action), requests);
-        item("Export picture…", LandscapeAction::OpenPictureExport);
-        item("Export figure…", LandscapeAction::OpenFigureExport);
-        item("Export animation…", LandscapeAction::OpenAnimationExport);
-        if self.editor.lesson().is_some() {
-            item("Export speaker notes…", LandscapeAction::SaveNotes);
-        }
-        ui.separator();
+    fn export_source(&mut self) -> Arc<dyn ExportSource> {
+        self.to_export()
     }
 
     fn view_menu(&mut self, ui: &mut Ui, is_shown: bool) {

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use egui::{Checkbox, ComboBox, DragValue, Grid, Theme, Ui, Vec2, vec2};
+use egui::{ComboBox, DragValue, Theme, Ui, Vec2, vec2};
 use valleyscope_engine::simulation::{Record, SimulationSpec};
 
-use crate::app::widgets::form::{Outlined, check_box, radio_button};
+use crate::app::shell::export_sheet::row;
+use crate::app::widgets::form::{check_box, radio_button};
 use crate::app::widgets::number;
+use crate::app::widgets::theme::BODY_SIZE;
 use crate::player::marks::settings_of_rule;
 
 /// The size in pixels at which text has its usual size; in larger pictures it grows with them.
@@ -19,8 +21,6 @@ const LONGEST_IN_SPACE: u32 = 4_096;
 const SIZES: [[u32; 2]; 5] = [USUAL, [1280, 720], [1920, 1080], [3840, 2160], [2000, 1500]];
 /// The allowed sizes of text, in percent.
 const TEXT_PERCENT: std::ops::RangeInclusive<u32> = 50..=300;
-/// The width of the labels of the settings, in points.
-pub(crate) const LABEL_WIDTH: f32 = 56.0;
 
 /// The size of a picture: in points, for its layout, and in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -115,59 +115,37 @@ impl PictureOptions {
     }
 
     pub(crate) fn ui(&mut self, ui: &mut Ui) {
-        Grid::new("picture options").num_columns(2).min_col_width(LABEL_WIDTH).spacing([12.0, 6.0]).show(ui, |ui| {
-            ui.label("Show");
-            ui.horizontal(|ui| {
-                let choices = [
-                    (PictureContent::Both, "Landscape and plots"),
-                    (PictureContent::Landscape, "Landscape"),
-                    (PictureContent::Plots, "Plots"),
-                ];
-                for (content, name) in choices {
-                    radio_button(ui, &mut self.content, content, name);
-                }
-            });
-            ui.end_row();
-            ui.label("With");
-            ui.horizontal_wrapped(|ui| {
-                check_box(ui, &mut self.title, "Title");
-                check_box(ui, &mut self.step, "Step");
-                check_box(ui, &mut self.settings, "Settings");
-                check_box(ui, &mut self.legend, "Legend");
-                let bar = Outlined(Checkbox::new(&mut self.color_bar, "Colour bar"));
-                ui.add_enabled(self.content.has_landscape(), bar);
-            });
-            ui.end_row();
-            ui.label("Size");
-            ui.horizontal(|ui| self.choose_size(ui));
-            ui.end_row();
-            ui.label("Theme");
-            ui.horizontal(|ui| {
-                radio_button(ui, &mut self.theme, Theme::Light, "Light");
-                radio_button(ui, &mut self.theme, Theme::Dark, "Dark");
-                ui.add_space(12.0);
-                let label = ui.label("Text");
-                let percent = DragValue::new(&mut self.text_percent).range(TEXT_PERCENT).suffix(" %");
-                ui.add(percent).labelled_by(label.id).on_hover_text("The size of text and strokes.");
-            });
-            ui.end_row();
+        row(ui, "Type size", |ui| {
+            let percent = DragValue::new(&mut self.text_percent).range(TEXT_PERCENT).suffix(" %");
+            ui.add(percent).on_hover_text("The size of type and strokes").accessible_name("Size of type");
+            let points = BODY_SIZE * self.extent().pixels_per_point;
+            ui.weak(format!("{points:.0} pixels"));
+        });
+        row(ui, "With", |ui| {
+            check_box(ui, &mut self.step, "Step");
+            check_box(ui, &mut self.settings, "Settings");
+            check_box(ui, &mut self.legend, "Legend");
+            check_box(ui, &mut self.color_bar, "Colour bar");
+        });
+        row(ui, "Size", |ui| self.choose_size(ui));
+        row(ui, "Theme", |ui| {
+            radio_button(ui, &mut self.theme, Theme::Light, "Light");
+            radio_button(ui, &mut self.theme, Theme::Dark, "Dark");
         });
     }
 
     fn choose_size(&mut self, ui: &mut Ui) {
-        let text = |[width, height]: [u32; 2]| format!("{width} × {height}");
-        let list = ComboBox::from_id_salt("picture size").width(110.0).selected_text(text(self.size));
-        let list = list.show_ui(ui, |ui| {
-            for size in SIZES {
-                ui.selectable_value(&mut self.size, size, text(size));
-            }
-        });
-        list.response.accessible_name("Usual sizes");
         let [width, height] = &mut self.size;
         ui.add(DragValue::new(width).range(SIDES)).accessible_name("Width in pixels");
         ui.label("×");
         ui.add(DragValue::new(height).range(SIDES)).accessible_name("Height in pixels");
-        ui.label("pixels");
+        let list = ComboBox::from_id_salt("picture size").width(20.0).selected_text("pixels");
+        let list = list.show_ui(ui, |ui| {
+            for size in SIZES {
+                ui.selectable_value(&mut self.size, size, format!("{} × {}", size[0], size[1]));
+            }
+        });
+        list.response.accessible_name("Usual sizes");
     }
 }
 

@@ -6,9 +6,7 @@ use valleyscope_experiments::preset::{LessonStep, Preset, next_lesson};
 use super::LandscapeTab;
 use super::lesson::entries;
 use crate::app::shell::actions::{Action, LandscapeAction, Requests};
-use crate::app::shell::presets::file_stem;
 use crate::app::widgets::icons::{Icon, icon_button};
-use crate::export::lesson_page::notes_page;
 
 /// The share of the window's height that the notes take.
 const NOTES_SHARE: f32 = 0.22;
@@ -72,13 +70,6 @@ impl LandscapeTab {
         });
         self.is_at_end &= !is_closed;
         requests.actions.extend(next.filter(|_| is_next).map(|next| Action::Open(Box::new(next.clone()))));
-    }
-
-    /// Saves the notes of the lesson as a page.
-    pub(super) fn save_notes(&self, requests: &mut Requests) {
-        let preset = self.preset();
-        let suggested_name = format!("{}-notes.html", file_stem(&preset.title));
-        requests.actions.push(Action::SaveText { text: notes_page(&preset), suggested_name });
     }
 
     fn lesson_title(&self) -> &str {

@@ -1,62 +1,24 @@
 //! Exports of a diagram: figures and tables, and raw arrays, which are computed again in the background.
 
+use std::io::Cursor;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use egui::{Button, ColorImage, Context, ProgressBar, RichText, Ui};
+use egui::{Context, ProgressBar, RichText, Ui};
 use valleyscope_engine::sweep::Metric;
 use valleyscope_runs::atomic_file::Overwrite;
 
 use super::diagram::{MapStyle, TitledDiagram};
 use super::diagram_store::DiagramStore;
 use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::export::{ExportKind, ExportOptions, ExportSource, FileFormat, Made, Preview};
+use crate::app::shell::files::{FileContent, FolderPurpose, Purpose};
+use crate::app::shell::jobs::Progress;
 use crate::app::shell::messages::Question;
 use crate::app::shell::presets::file_stem;
-use crate::app::widgets::form::FigureLayout;
-use crate::draw::{Compared, Figure, Format, Map};
+use crate::draw::{Compared, Figure, Map};
 use crate::sweep::result::{RawExport, RawFailure, RawPlan, RawProgress, SweepResult, write_table, write_tables};
-
-/// The export formats of a diagram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ExportKind {
-    Figure(Format),
-    Csv,
-    Npz,
-    Spec,
-    Clipboard,
-}
-
-impl ExportKind {
-    pub(super) const ALL: [(ExportKind, &'static str); 7] = [
-        (ExportKind::Figure(Format::Png), "Figure as PNG…"),
-        (ExportKind::Figure(Format::Svg), "Figure as SVG…"),
-        (ExportKind::Figure(Format::Pdf), "Figure as PDF…"),
-        (ExportKind::Csv, "Scores as CSV…"),
-        (ExportKind::Npz, "Whole result as NPZ…"),
-        (ExportKind::Spec, "Preset (RON)…"),
-        (ExportKind::Clipboard, "Copy image"),
-    ];
-
-    fn extension(self) -> &'static str {
-        match self {
-            ExportKind::Figure(format) => format.extension(),
-            ExportKind::Clipboard => "png",
-            ExportKind::Csv => "csv",
-            ExportKind::Npz => "npz",
-            ExportKind::Spec => "ron",
-        }
-    }
-}
-
-/// The settings of a figure.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct MapFigure {
-    pub figure_layout: FigureLayout,
-    /// Draws the difference between any two optimizers if true, as in the paper's pairs figure, in place of the shown
-    /// map.
-    pub pairs: bool,
-}
 
 /// A diagram with the name that the user gave it.
 pub(super) struct NamedDiagram {
@@ -70,86 +32,132 @@ impl NamedDiagram {
         let result = self.titled.result_by(metric);
         SweepResult { title: self.name.clone().unwrap_or(result.title), ..result }
     }
+
+    fn result(&self) -> SweepResult {
+        self.result_by(self.titled.preset.sweep.metric)
+    }
+
+    /// Encodes the whole result.
+    fn arrays(&self) -> Result<Vec<u8>, String> {
+        let mut bytes = Cursor::new(Vec::new());
+        self.result().write_arrays(&mut bytes).map_err(|error| error.to_string())?;
+        Ok(bytes.into_inner())
+    }
+
+    /// Makes the request to save the whole result, or to report why it was not made.
+    pub(super) fn save(&self) -> Action {
+        match self.arrays() {
+            Ok(bytes) => Action::SaveDiagram {
+                bytes,
+                suggested_name: format!("{}.npz", file_stem(&self.result().title)),
+                exported: self.titled.to_export(),
+            },
+            Err(text) => Action::Report { title: "The diagram was not exported".to_owned(), text },
+        }
+    }
 }
 
-/// Makes an export of a diagram; figures and scores are those of all that are shown together, if there
-/// are several. Returns the request to save or copy it, or to report why it was not made.
-pub(super) fn export(
-    diagram: &NamedDiagram,
-    together: &[(NamedDiagram, String)],
-    style: MapStyle,
-    kind: ExportKind,
-    layout: MapFigure,
-) -> Action {
-    let titled = &diagram.titled;
-    let result = diagram.result_by(titled.preset.sweep.metric);
-    let suggested_name = format!("{}.{}", file_stem(&result.title), kind.extension());
-    let made = content(diagram, &result, together, style, kind, layout).and_then(|bytes| {
-        Ok(match kind {
-            ExportKind::Clipboard => Action::CopyImage(Arc::new(picture(&bytes)?)),
-            ExportKind::Npz => Action::SaveDiagram { bytes, suggested_name, exported: titled.to_export() },
-            _ => Action::SaveBytes { bytes, suggested_name },
-        })
-    });
-    made.unwrap_or_else(|text| Action::Report { title: "The diagram was not exported".to_owned(), text })
+/// The displayed diagram, as it was when the sheet of exports opened.
+pub(super) struct DiagramExport {
+    pub diagram: NamedDiagram,
+    /// All diagrams that are shown side by side, with their titles, if there are several.
+    pub together: Vec<(NamedDiagram, String)>,
+    pub style: MapStyle,
+    /// The raw arrays, or the reason why the diagram has none.
+    pub raw: Result<RawPlan, String>,
 }
 
-/// Decodes a PNG file's pixels.
-fn picture(png: &[u8]) -> Result<ColorImage, String> {
-    let rgba = image::load_from_memory_with_format(png, image::ImageFormat::Png);
-    let rgba = rgba.map_err(|error| error.to_string())?.into_rgba8();
-    Ok(ColorImage::from_rgba_unmultiplied([rgba.width() as usize, rgba.height() as usize], &rgba))
-}
+impl ExportSource for DiagramExport {
+    fn title(&self) -> String {
+        self.diagram.result().title
+    }
 
-fn content(
-    diagram: &NamedDiagram,
-    result: &SweepResult,
-    together: &[(NamedDiagram, String)],
-    style: MapStyle,
-    kind: ExportKind,
-    layout: MapFigure,
-) -> Result<Vec<u8>, String> {
-    let by_metric = diagram.result_by(style.metric);
-    let figure = |format: Format| {
-        let result = &by_metric;
-        let figure = match style.map {
-            map if together.len() > 1 => {
-                let of = together.iter().position(|(other, _)| other.titled.number == diagram.titled.number);
-                compared(together, map, of.unwrap_or_default(), style.metric)
+    fn contents(&self, kind: ExportKind) -> Vec<&'static str> {
+        match (kind, self.together.len()) {
+            (ExportKind::Figure, 0..=1) => vec!["The map shown", "All pairs of optimizers"],
+            (ExportKind::Figure, _) => vec!["The diagrams side by side"],
+            _ => Vec::new(),
+        }
+    }
+
+    fn data(&self) -> Vec<(FileFormat, &'static str)> {
+        let scores = match self.together.len() {
+            0..=1 => "Scores: a row for each pixel",
+            _ => "Scores of the diagrams side by side: a row for each pixel",
+        };
+        vec![
+            (FileFormat::Csv, scores),
+            (FileFormat::Npz, "The whole result, which opens here again"),
+            (FileFormat::Ron, "The preset"),
+            (
+                FileFormat::Npy,
+                "A folder with the final metrics of every run, as the paper's authors keep them. All runs are done once more for this.",
+            ),
+        ]
+    }
+
+    fn make(&self, options: &ExportOptions, _progress: &Progress) -> Result<Made, String> {
+        let saved = |bytes: &Arc<Vec<u8>>, preview| {
+            Ok(options.made(FileContent::Bytes(Arc::clone(bytes)), preview, String::new()))
+        };
+        match options.format {
+            FileFormat::Csv => {
+                let csv = Arc::new(self.scores()?);
+                saved(&csv, Preview::csv(&csv))
             }
-            _ if layout.pairs => Figure::pairs(&[(result, style.metric)]),
+            FileFormat::Npz => {
+                let bytes = Arc::new(self.diagram.arrays()?);
+                let preview = Preview::npz(&bytes);
+                Ok(options.made(FileContent::Diagram(bytes, self.diagram.titled.to_export()), preview, String::new()))
+            }
+            FileFormat::Ron => {
+                let text = self.diagram.result().preset().to_ron();
+                saved(&Arc::new(text.clone().into_bytes()), Preview::Text(text))
+            }
+            FileFormat::Npy => {
+                let plan = self.raw.clone()?;
+                let names: Vec<String> = (0..plan.rows()).map(|row| plan.file_name(row)).collect();
+                let (preview, about) = (Preview::Text(names.join("\n")), format!("{} files", plan.rows()));
+                let purpose = Purpose::Folder(FolderPurpose::Raw(plan));
+                Ok(Made { purpose, preview, about, usual_width_mm: 0.0 })
+            }
+            _ => options.figure(&self.figure(options.content == 1)?),
+        }
+    }
+}
+
+impl DiagramExport {
+    fn figure(&self, pairs: bool) -> Result<Figure, String> {
+        let MapStyle { map, metric, letters } = self.style;
+        let result = &self.diagram.result_by(metric);
+        let figure = match map {
+            map if self.together.len() > 1 => {
+                let is_it = |(other, _): &(NamedDiagram, String)| other.titled.number == self.diagram.titled.number;
+                compared(&self.together, map, self.together.iter().position(is_it).unwrap_or_default(), metric)
+            }
+            _ if pairs => Figure::pairs(&[(result, metric)]),
             Map::Triangle if !result.diagram.has_shares() => {
                 return Err("The triangle is not measured yet; wait until it is drawn.".to_owned());
             }
-            Map::Triangle => Figure::triangle(result, style.metric),
-            Map::Winner { certainty } => Figure::winners(result, style.metric, certainty),
-            map => Figure::map(result, style.metric, map),
+            Map::Triangle => Figure::triangle(result, metric),
+            Map::Winner { certainty } => Figure::winners(result, metric, certainty),
+            map => Figure::map(result, metric, map),
         };
-        let figure = if style.letters { figure.with_letters() } else { figure };
-        layout.figure_layout.file(&figure, format).map_err(|error| error.to_string())
-    };
-    match kind {
-        ExportKind::Figure(format) => figure(format),
-        ExportKind::Clipboard => figure(Format::Png),
-        ExportKind::Csv => {
-            let mut bytes = Vec::new();
-            let results: Vec<SweepResult> =
-                together.iter().map(|(diagram, _)| diagram.result_by(style.metric)).collect();
-            let titles = together.iter().map(|(_, title)| title.as_str());
-            let tables: Vec<_> = titles.zip(results.iter().map(|result| &result.diagram)).collect();
-            let written = match tables.is_empty() {
-                true => write_table(&mut bytes, &by_metric.diagram),
-                false => write_tables(&mut bytes, &tables),
-            };
-            written.map_err(|error| error.to_string())?;
-            Ok(bytes)
-        }
-        ExportKind::Npz => {
-            let mut bytes = std::io::Cursor::new(Vec::new());
-            result.write_arrays(&mut bytes).map_err(|error| error.to_string())?;
-            Ok(bytes.into_inner())
-        }
-        ExportKind::Spec => Ok(result.preset().to_ron().into_bytes()),
+        Ok(if letters { figure.with_letters() } else { figure })
+    }
+
+    fn scores(&self) -> Result<Vec<u8>, String> {
+        let mut bytes = Vec::new();
+        let metric = self.style.metric;
+        let results: Vec<SweepResult> = self.together.iter().map(|(diagram, _)| diagram.result_by(metric)).collect();
+        let titles = self.together.iter().map(|(_, title)| title.as_str());
+        let tables: Vec<_> = titles.zip(results.iter().map(|result| &result.diagram)).collect();
+        let written = match tables.is_empty() {
+            true => write_table(&mut bytes, &self.diagram.result_by(metric).diagram),
+            false => write_tables(&mut bytes, &tables),
+        };
+        written.map_err(|error| error.to_string())?;
+        Ok(bytes)
     }
 }
 
@@ -209,27 +217,12 @@ impl RawExports {
         self.running = Some(Running { plan, folder, export });
     }
 
-    /// Shows the menu's entry.
-    pub(super) fn entry(&self, ui: &mut Ui, diagrams: &DiagramStore, requests: &mut Requests) {
+    /// Plans the raw arrays of the present diagram, or returns why it has none.
+    pub(super) fn plan(&self, diagrams: &DiagramStore) -> Result<RawPlan, String> {
         let present = &diagrams.present;
-        let plan = RawPlan::of(present.diagram.spec(), present.precision).map_err(|refused| refused.to_string());
-        let plan = match self.running {
-            Some(_) => Err("Raw arrays are being exported already".to_owned()),
-            None => plan,
-        };
-        let entry = ui.add_enabled(plan.is_ok(), Button::new("Raw arrays of all runs as NPY…"));
-        match plan {
-            Ok(plan) => {
-                let help = "The final metrics of every run, one file a row, as the paper's authors keep them. All runs \
-                            are done once more for this.";
-                if entry.on_hover_text(help).clicked() {
-                    requests.actions.push(Action::SaveRaw(plan));
-                    ui.close();
-                }
-            }
-            Err(reason) => {
-                entry.on_disabled_hover_text(reason);
-            }
+        match self.running {
+            Some(_) => Err("Raw arrays are being exported already.".to_owned()),
+            None => RawPlan::of(present.diagram.spec(), present.precision).map_err(|refused| format!("{refused}.")),
         }
     }
 

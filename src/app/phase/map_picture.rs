@@ -12,15 +12,12 @@ use valleyscope_engine::sweep::{Diagram, Metric, SweepSpec};
 
 use super::PhasePanel;
 use super::diagram::{MapStyle, differences};
-use super::export::ExportKind;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::jobs::Job;
-use crate::app::widgets::form::{Outlined, stays_open};
+use crate::app::widgets::form::Outlined;
 use crate::app::widgets::icons::{COLOR_HINT, color_menu};
 use crate::app::widgets::theme;
-use crate::draw::{
-    COLUMN_MM, ColorBar, LetteredRegions, Letters, Map, MapColors, MapImage, PAGE_MM, Scale, Swatch, shared_optimizers,
-};
+use crate::draw::{ColorBar, LetteredRegions, Letters, Map, MapColors, MapImage, Scale, Swatch, shared_optimizers};
 
 /// The explanation of the colours.
 pub(super) struct ColorKey {
@@ -200,7 +197,9 @@ impl PhasePanel {
             }
         });
         ui.horizontal_wrapped(|ui| {
-            self.export_menu(ui, requests);
+            if ui.button("Export…").accessible_name("Export the diagram").clicked() {
+                requests.actions.push(Action::Export(None));
+            }
             self.letters_choice(ui);
             self.differences_button(ui, requests);
         });
@@ -285,45 +284,6 @@ impl PhasePanel {
             let names = diagram.spec().shown_names();
             self.style.map = margin_choice(ui, &names, [one, other]);
         }
-    }
-
-    fn export_menu(&mut self, ui: &mut Ui, requests: &mut Requests) {
-        let mut asked = None;
-        stays_open("Export").ui(ui, |ui| {
-            self.layout.figure_layout.ui(ui);
-            let count = self.compared().len();
-            if count > 1 {
-                ui.weak(format!("Figures and scores are those of the {count} diagrams side by side."));
-            }
-            let pairs =
-                Outlined(Checkbox::new(&mut self.layout.pairs, "All pairs of optimizers, instead of the map shown"));
-            if ui.add_enabled(count == 0, pairs).changed() {
-                self.fit_figure_width(self.layout.pairs);
-            }
-            ui.separator();
-            for (kind, label) in ExportKind::ALL {
-                if kind == ExportKind::Csv || kind == ExportKind::Clipboard {
-                    ui.separator();
-                }
-                if ui.button(label).clicked() {
-                    asked = Some(kind);
-                    ui.close();
-                }
-                if kind == ExportKind::Npz {
-                    self.raw.entry(ui, &self.diagrams, requests);
-                }
-            }
-        });
-        if let Some(kind) = asked {
-            self.export(ui.ctx(), self.diagrams.present.clone(), kind);
-        }
-    }
-
-    /// Gives figures a page's width for maps side by side, or else a column's, unless another was chosen.
-    pub(super) fn fit_figure_width(&mut self, is_wide: bool) {
-        let [usual, other] = if is_wide { [PAGE_MM, COLUMN_MM] } else { [COLUMN_MM, PAGE_MM] };
-        let width = &mut self.layout.figure_layout.options.width_mm;
-        *width = if *width == other { usual } else { *width };
     }
 
     /// Shows the button that lists the differences between the diagrams side by side.

@@ -26,7 +26,7 @@ use controls::time;
 use diagram::{MapStyle, TitledDiagram};
 use diagram_store::DiagramStore;
 use egui::{CentralPanel, Context, InputState, Key, Rect, ScrollArea, Ui, vec2};
-use export::{ExportKind, MapFigure, NamedDiagram, RawExports};
+use export::{DiagramExport, NamedDiagram, RawExports};
 use map_picture::MapPicture;
 use maps::Comparison;
 use pixels::{PanelPixel, pixel_of};
@@ -41,6 +41,7 @@ use valleyscope_runs::atomic_file::Overwrite;
 
 use crate::app::shell::actions::{Action, ExportedDiagram, Requests};
 use crate::app::shell::editor::{AnyEditor, Draft, Editor, EditorStatus, HistoryStep, PresetDraft};
+use crate::app::shell::export::{ExportKind, ExportSource};
 use crate::app::shell::files::OpenedContent;
 use crate::app::shell::jobs::Exports;
 use crate::app::shell::messages::UnsavedResults;
@@ -79,7 +80,6 @@ pub struct PhasePanel {
     shown_spec: Arc<SweepSpec>,
     exports: Exports,
     raw: RawExports,
-    layout: MapFigure,
     /// The area in which the maps were last drawn.
     area: Option<Rect>,
 }
@@ -125,7 +125,6 @@ impl PhasePanel {
             over: None,
             exports: Exports::default(),
             raw: RawExports::default(),
-            layout: MapFigure::default(),
             area: None,
         }
     }
@@ -162,19 +161,10 @@ impl PhasePanel {
         self.diagrams.open(result, self.clean());
     }
 
-    /// Starts an export of a diagram, with the present style. Figures also show the diagrams beside the present one.
-    fn export(&mut self, ctx: &Context, titled: TitledDiagram, kind: ExportKind) {
-        let (style, layout) = (self.style, self.layout);
-        let named = |titled: TitledDiagram| {
-            let name = self.diagrams.library.get(titled.number).and_then(|entry| entry.description.name.clone());
-            NamedDiagram { titled, name }
-        };
-        let compared: Vec<(NamedDiagram, String)> = match titled.number == self.diagrams.present.number {
-            true => self.compared().into_iter().map(|(diagram, title)| (named(diagram.clone()), title)).collect(),
-            false => Vec::new(),
-        };
-        let diagram = named(titled);
-        self.exports.begin(ctx, move || export::export(&diagram, &compared, style, kind, layout));
+    /// Returns a diagram with the name that the user gave it.
+    fn with_name(&self, titled: TitledDiagram) -> NamedDiagram {
+        let name = self.diagrams.library.get(titled.number).and_then(|entry| entry.description.name.clone());
+        NamedDiagram { titled, name }
     }
 
     /// Shows a kept diagram in place of the present one.
@@ -354,6 +344,7 @@ impl RegisteredTab for PhasePanel {
             ("Arrows on the phase diagram", "Choose a pixel; first Tab to the diagram"),
             ("Enter on the phase diagram", "Show the chosen pixel as a landscape"),
         ],
+        exports: &[ExportKind::Figure, ExportKind::Data],
         has_plots: false,
         presented_size: vec2(1120.0, 630.0),
     };
@@ -458,6 +449,16 @@ impl Tab for PhasePanel {
         self.area
     }
 
+    fn export_source(&mut self) -> Arc<dyn ExportSource> {
+        let together = self.compared().into_iter().map(|(diagram, title)| (self.with_name(diagram.clone()), title));
+        Arc::new(DiagramExport {
+            together: together.collect(),
+            diagram: self.with_name(self.diagrams.present.clone()),
+            style: self.style,
+            raw: self.raw.plan(&self.diagrams),
+        })
+    }
+
     fn unsaved_results(&self, worth_asking: Duration) -> UnsavedResults {
         let description = |(titled, worked): (&TitledDiagram, Duration)| {
             let [rows, columns] = titled.spec().shape();
@@ -469,7 +470,8 @@ impl Tab for PhasePanel {
 
     fn export_first_unsaved(&mut self, ctx: &Context, worth_asking: Duration) {
         let Some((titled, _)) = self.diagrams.unsaved(worth_asking).first().copied() else { return };
-        self.export(ctx, titled.clone(), ExportKind::Npz);
+        let diagram = self.with_name(titled.clone());
+        self.exports.begin(ctx, move || diagram.save());
     }
 }
 

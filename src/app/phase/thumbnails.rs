@@ -112,7 +112,6 @@ impl PhasePanel {
             button.on_hover_text(help).accessible_name("Limits of kept diagrams");
             if !self.comparison.is_empty() && ui.small_button("Only this one").clicked() {
                 self.comparison.clear();
-                self.fit_figure_width(false);
             }
         });
     }
@@ -151,11 +150,9 @@ impl PhasePanel {
             Some(Request::Open) => self.show_saved(number),
             Some(Request::Compare(true)) => {
                 self.comparison.add(number);
-                self.fit_figure_width(true);
             }
             Some(Request::Compare(false)) => {
                 self.comparison.remove(number);
-                self.fit_figure_width(!self.comparison.is_empty());
             }
             Some(Request::Pin(pinned)) => self.diagrams.library.describe(number, |described| described.pinned = pinned),
             Some(Request::Rename(name)) => self.diagrams.library.describe(number, |described| described.name = name),

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use egui::{Button, ColorImage, Context, Event, Key, KeyboardShortcut, Modifiers, Rect, Ui};
+use egui::{Button, ColorImage, Context, Event, Key, KeyboardShortcut, Modifiers, Ui};
 use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::difference::DifferenceTable;
 use valleyscope_experiments::preset::Preset;
 
 use super::editor::PresetDraft;
+use super::export::ExportKind;
 use crate::player::PlayerCommand;
-use crate::sweep::result::RawPlan;
 
 /// The requests of the panels to the app, collected over a frame and carried out at its end.
 #[derive(Default)]
@@ -30,36 +30,16 @@ pub enum Action {
         title: String,
         text: String,
     },
-    /// Saves a picture of this part of the window, in points, as PNG; asks for the path.
-    SavePicture {
-        area: Rect,
-        suggested_name: String,
-    },
-    /// Saves text; asks for the path.
-    SaveText {
-        text: String,
-        suggested_name: String,
-    },
-    /// Saves a file's content; asks for the path.
-    SaveBytes {
-        bytes: Vec<u8>,
-        suggested_name: String,
-    },
-    /// Saves a picture as PNG; asks for the path.
-    SaveImage {
-        image: Arc<ColorImage>,
-        suggested_name: String,
-    },
+    /// Opens the sheet of exports for the shown tab, with this kind, or with the kind that was chosen last.
+    Export(Option<ExportKind>),
     /// Copies a picture to the clipboard.
     CopyImage(Arc<ColorImage>),
-    /// Saves a figure or the results of a phase diagram; asks for the path.
+    /// Saves the results of a phase diagram; asks for the path.
     SaveDiagram {
         bytes: Vec<u8>,
         suggested_name: String,
         exported: ExportedDiagram,
     },
-    /// Asks for a folder and writes raw arrays into it.
-    SaveRaw(RawPlan),
     /// Asks for the folder of a training's data; the dialog starts in this one.
     ChooseDataFolder(Option<PathBuf>),
     /// Asks for a folder of runs from elsewhere, to be imported, or followed as they are written.
@@ -112,15 +92,10 @@ pub enum LandscapeAction {
     GoToStep(usize),
     /// Shows what was seen in the lesson, and the next one.
     EndLesson,
-    /// Saves the speaker notes of the lesson as a page to print or to open on a second screen.
-    SaveNotes,
     /// Shows the editor of the lesson, or hides it. A preset without a lesson gets one.
     EditLesson,
     /// Saves the start of the session and every change since, so that it can be repeated exactly.
     SaveSession,
-    OpenPictureExport,
-    OpenFigureExport,
-    OpenAnimationExport,
 }
 
 /// An exported diagram: its number in the store, and its number of complete pixels at the export.

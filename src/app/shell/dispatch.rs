@@ -2,9 +2,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
 
-use egui::{ColorImage, Context, Event, Rect, ViewportCommand};
+use egui::{Context, Event, ViewportCommand};
 use valleyscope_experiments::preset::Preset;
 
 use super::Valleyscope;
@@ -30,24 +29,17 @@ impl Valleyscope {
         match action {
             Action::Notify(text) => self.dialogs.messages.notify(text),
             Action::Report { title, text } => self.dialogs.messages.report(title, text),
-            Action::SavePicture { area, suggested_name } => self.dialogs.screenshots.ask(area, suggested_name),
-            Action::SaveText { text, suggested_name } => {
-                self.dialogs.files.ask_save(FileContent::Bytes(Arc::new(text.into_bytes())), suggested_name);
-            }
-            Action::SaveBytes { bytes, suggested_name } => {
-                self.dialogs.files.ask_save(FileContent::Bytes(Arc::new(bytes)), suggested_name);
-            }
-            Action::SaveImage { image, suggested_name } => {
-                self.dialogs.files.ask_save(FileContent::Picture(image), suggested_name);
-            }
             Action::CopyImage(image) => {
                 ctx.copy_image(Arc::unwrap_or_clone(image));
-                self.dialogs.messages.notify("The figure is on the clipboard.");
+                self.dialogs.messages.notify("The picture is on the clipboard.");
+            }
+            Action::Export(kind) => {
+                let source = self.tabs.shown_mut().export_source();
+                self.dialogs.export.open(ctx, self.tabs.shown_name(), kind, source);
             }
             Action::SaveDiagram { bytes, suggested_name, exported } => {
                 self.dialogs.files.ask_save(FileContent::Diagram(Arc::new(bytes), exported), suggested_name);
             }
-            Action::SaveRaw(plan) => self.dialogs.files.ask(Purpose::Folder(FolderPurpose::Raw(plan))),
             Action::ChooseDataFolder(begin) => self.dialogs.files.ask(Purpose::Folder(FolderPurpose::Data(begin))),
             Action::ChooseRunsFolder { follows } => {
                 self.dialogs.files.ask(Purpose::Folder(FolderPurpose::Runs { follows }));
@@ -190,66 +182,4 @@ impl Valleyscope {
             ),
         }
     }
-}
-
-pub(crate) struct Screenshots {
-    waiting: Option<WaitingScreenshot>,
-    taken: Receiver<Action>,
-    give: Sender<Action>,
-}
-
-struct WaitingScreenshot {
-    area: Rect,
-    suggested_name: String,
-    /// The number of frames until the menu that requested the picture has closed.
-    frames: u32,
-}
-
-impl Default for Screenshots {
-    fn default() -> Self {
-        let (give, taken) = channel();
-        Screenshots { waiting: None, taken, give }
-    }
-}
-
-impl Screenshots {
-    /// Requests a picture of `area`, in points.
-    pub(crate) fn ask(&mut self, area: Rect, suggested_name: String) {
-        self.waiting = Some(WaitingScreenshot { area, suggested_name, frames: 3 });
-    }
-
-    /// Requests the window's pixels when the menu has closed. Call once a frame.
-    pub(crate) fn request_when_due(&mut self, ctx: &Context) {
-        let Some(waiting) = &mut self.waiting else { return };
-        ctx.request_repaint();
-        waiting.frames = waiting.frames.saturating_sub(1);
-        if waiting.frames > 0 {
-            return;
-        }
-        if let Some(WaitingScreenshot { area, suggested_name, .. }) = self.waiting.take() {
-            let (give, wake) = (self.give.clone(), ctx.clone());
-            let (area, pixels_per_point) = (area.intersect(ctx.content_rect()), ctx.pixels_per_point());
-            ctx.request_screenshot(move |window| {
-                let image = Arc::new(cropped(&window, area, pixels_per_point));
-                // The window may be closed.
-                let _ = give.send(Action::SaveImage { image, suggested_name });
-                wake.request_repaint();
-            });
-        }
-    }
-
-    /// The request to save the next finished picture.
-    pub(crate) fn take(&mut self) -> Option<Action> {
-        self.taken.try_recv().ok()
-    }
-}
-
-/// Crops the pixels of `area`, in points, clipped to the window, at least one.
-fn cropped(window: &ColorImage, area: Rect, pixels_per_point: f32) -> ColorImage {
-    let [width, height] = window.size;
-    let pixel = |points: f32, most: usize| ((points * pixels_per_point).round().max(0.0) as usize).min(most);
-    let (left, right) = (pixel(area.left(), width.saturating_sub(1)), pixel(area.right(), width));
-    let (top, bottom) = (pixel(area.top(), height.saturating_sub(1)), pixel(area.bottom(), height));
-    let size = [right.max(left + 1).min(width) - left, bottom.max(top + 1).min(height) - top];
-    window.region_by_pixels([left, top], size)
 }

@@ -1,11 +1,10 @@
 //! Opens and saves files without blocking the window: separate threads wait for dialogs and disks.
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use egui::{ColorImage, Context, Key, TextEdit};
+use egui::{Context, Key, TextEdit};
 use valleyscope_experiments::preset::{Preset, PresetError};
 use valleyscope_machine::{Detection, has_portal};
 use valleyscope_runs::RunFolder;
@@ -16,6 +15,7 @@ use super::editor::PresetDraft;
 use super::jobs::Job;
 use super::messages;
 use super::messages::Question;
+use crate::app::landscape::animation_export::AnimationExport;
 use crate::player::RecordedCloud;
 use crate::sweep::result::{RawPlan, SweepResult};
 
@@ -41,6 +41,7 @@ pub(crate) enum FileEvent {
 }
 
 /// The purpose of a chosen path.
+#[derive(Clone, Debug)]
 pub(crate) enum Purpose {
     Open,
     Save { content: FileContent, suggested_name: String },
@@ -48,7 +49,7 @@ pub(crate) enum Purpose {
 }
 
 /// The purpose of a chosen folder.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum FolderPurpose {
     /// A folder for raw arrays.
     Raw(RawPlan),
@@ -202,7 +203,11 @@ impl Files {
                 Purpose::Open => dialog.add_filter("Presets, results, recordings", &["ron", "npz"]).pick_file(),
                 Purpose::Save { content, suggested_name } => {
                     let extension = content.extension(suggested_name);
-                    dialog.set_file_name(suggested_name).add_filter(extension.to_uppercase(), &[extension]).save_file()
+                    let dialog = dialog.set_file_name(suggested_name);
+                    match extension.is_empty() {
+                        true => dialog.save_file(),
+                        false => dialog.add_filter(extension.to_uppercase(), &[extension]).save_file(),
+                    }
                 }
                 Purpose::Folder(_) => dialog.pick_folder(),
             };
@@ -218,8 +223,9 @@ impl Files {
                 return self.folder.clone().filter(|folder| folder.is_dir());
             }
             Purpose::Folder(FolderPurpose::Data(Some(begin))) if begin.is_dir() => return Some(begin.clone()),
-            Purpose::Save { content: FileContent::Picture(_), .. } => true,
-            Purpose::Save { .. } | Purpose::Folder(_) => false,
+            Purpose::Save { content: FileContent::Animation(_), .. } => true,
+            Purpose::Save { suggested_name, .. } => suggested_name.ends_with(".png"),
+            Purpose::Folder(_) => false,
         };
         let user = directories::UserDirs::new();
         let usual = user.as_ref().and_then(|user| if is_picture { user.picture_dir() } else { user.document_dir() });
@@ -312,9 +318,10 @@ fn file_name(path: &Path) -> String {
 pub(crate) enum FileContent {
     Preset(Box<PresetDraft>),
     Bytes(Arc<Vec<u8>>),
-    /// A figure or a file with results of a phase diagram.
+    /// A file with the results of a phase diagram.
     Diagram(Arc<Vec<u8>>, ExportedDiagram),
-    Picture(Arc<ColorImage>),
+    /// An animation that is drawn once its path is known.
+    Animation(Arc<AnimationExport>),
 }
 
 impl FileContent {
@@ -323,7 +330,8 @@ impl FileContent {
         let fallback = match self {
             FileContent::Preset(_) => "ron",
             FileContent::Bytes(_) | FileContent::Diagram(..) => "bin",
-            FileContent::Picture(_) => "png",
+            // A folder of pictures.
+            FileContent::Animation(_) => "",
         };
         of_name.unwrap_or(fallback).to_owned()
     }
@@ -335,7 +343,7 @@ enum Refused {
     Failed(String),
 }
 
-/// Writes a file; replaces an existing one only if `overwrite` allows it.
+/// Writes a file; replaces an existing one only if `overwrite` allows it. The file of an animation is written later.
 fn write(path: &Path, content: &FileContent, overwrite: Overwrite) -> Result<(), Refused> {
     let failed = |error: std::io::Error| Refused::Failed(format!("cannot write {}: {error}", path.display()));
     let bytes = match content {
@@ -348,24 +356,14 @@ fn write(path: &Path, content: &FileContent, overwrite: Overwrite) -> Result<(),
                 other => Refused::Failed(other.to_string()),
             });
         }
-        FileContent::Bytes(bytes) | FileContent::Diagram(bytes, _) => Cow::Borrowed(&**bytes),
-        FileContent::Picture(picture) => Cow::Owned(png(picture).map_err(Refused::Failed)?),
+        FileContent::Bytes(bytes) | FileContent::Diagram(bytes, _) => bytes,
+        FileContent::Animation(_) if overwrite == Overwrite::No && path.exists() => return Err(Refused::Exists),
+        FileContent::Animation(_) => return Ok(()),
     };
-    write_file(path, overwrite, &bytes).map_err(|error| match error.kind() {
+    write_file(path, overwrite, bytes).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => Refused::Exists,
         _ => failed(error),
     })
-}
-
-fn png(picture: &ColorImage) -> Result<Vec<u8>, String> {
-    use image::ImageEncoder;
-    let [width, height] = picture.size.map(|side| side as u32);
-    let rgba: Vec<u8> = picture.pixels.iter().flat_map(egui::Color32::to_array).collect();
-    let mut bytes = Vec::new();
-    image::codecs::png::PngEncoder::new(&mut bytes)
-        .write_image(&rgba, width, height, image::ExtendedColorType::Rgba8)
-        .map_err(|error| format!("the picture of {width} × {height} pixels cannot be written as PNG: {error}"))?;
-    Ok(bytes)
 }
 
 /// The content of an opened file or folder, which one of the tabs shows.

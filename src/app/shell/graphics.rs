@@ -69,7 +69,7 @@ fn rank(adapter: &Adapter) -> (u8, u8) {
 }
 
 /// The graphics driver on which pictures are drawn off screen.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Graphics {
     pub(crate) instance: wgpu::Instance,
     pub(crate) adapter: Adapter,

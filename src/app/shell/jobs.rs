@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use egui::{Align, Align2, Area, Button, ColorImage, Context, Id, Label, Layout, Order, ProgressBar, vec2};
+use egui::{Align, Align2, Area, Button, Context, Id, Label, Layout, Order, ProgressBar, vec2};
 use valleyscope_experiments::view::ticks::grouped;
 
 use super::actions::{Action, Requests};
@@ -148,17 +148,9 @@ impl Progress {
     }
 }
 
-/// The outcome of a finished export.
-#[derive(Debug)]
-pub enum Exported {
-    /// A file or a folder of `frames` frames was written.
-    Animation { path: PathBuf, frames: u64 },
-    /// A picture that is to be saved.
-    Picture { image: Arc<ColorImage>, suggested_name: String },
-}
-
-/// The work of an export. It returns `None` once it is cancelled, and an error with the reason why it failed.
-pub type Work = Box<dyn FnOnce(&Progress) -> Result<Option<Exported>, String> + Send>;
+/// The work of an animation. It returns the written file or folder, `None` once it is cancelled, and an error with the
+/// reason why it failed.
+pub type Work = Box<dyn FnOnce(&Progress) -> Result<Option<PathBuf>, String> + Send>;
 
 /// The exports in progress, each of which ends in a request, such as to save a file or to report a failure. Dropping
 /// this stops those with visible progress and removes their files.
@@ -185,7 +177,7 @@ impl Exports {
     /// Starts an export of `frames` frames in the background. `name` is shown with its progress.
     pub fn start(&mut self, ctx: &Context, name: String, frames: u64, work: Work) {
         let file = name.clone();
-        let job = Job::with_parts(ctx, frames, move |progress| report(&file, work(progress), progress.warning()));
+        let job = Job::with_parts(ctx, frames, move |progress| report(&file, work(progress), progress));
         self.running.push(Export { name: Some(name), job });
     }
 
@@ -205,7 +197,9 @@ impl Exports {
         self.running.retain(|Export { name, job }| {
             let Some(ended) = job.poll() else { return true };
             let name = name.as_deref().unwrap_or("The export");
-            requests.actions.extend(ended.unwrap_or_else(|failed| report(name, Err(failed.to_string()), None)));
+            requests
+                .actions
+                .extend(ended.unwrap_or_else(|failed| report(name, Err(failed.to_string()), job.progress())));
             false
         });
     }
@@ -257,13 +251,12 @@ fn show_progress(ui: &mut egui::Ui, name: &str, progress: &Progress) {
 }
 
 /// Describes the outcome of an export in a message; `None` for a cancelled export.
-fn report(name: &str, outcome: Result<Option<Exported>, String>, warning: Option<&str>) -> Option<Action> {
+fn report(name: &str, outcome: Result<Option<PathBuf>, String>, progress: &Progress) -> Option<Action> {
     Some(match outcome {
-        Ok(Some(Exported::Animation { path, frames })) => {
-            let warning = warning.map(|warning| format!("; {warning}")).unwrap_or_default();
-            Action::Notify(format!("Saved {} frames to {}{warning}", grouped(frames), path.display()))
+        Ok(Some(path)) => {
+            let warning = progress.warning().map(|warning| format!("; {warning}")).unwrap_or_default();
+            Action::Notify(format!("Saved {} frames to {}{warning}", grouped(progress.parts()), path.display()))
         }
-        Ok(Some(Exported::Picture { image, suggested_name })) => Action::SaveImage { image, suggested_name },
         Ok(None) => return None,
         Err(reason) => Action::Report { title: format!("{name} was not saved"), text: format!("{reason}.") },
     })

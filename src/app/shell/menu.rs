@@ -2,25 +2,30 @@
 
 use std::path::Path;
 
+use egui::accesskit::Role;
 use egui::containers::menu::{MenuBar, MenuButton, MenuConfig};
 use egui::text::LayoutJob;
 use egui::{
-    Align, Button, Context, FontSelection, Key, KeyboardShortcut, Layout as UiLayout, Modifiers, PopupCloseBehavior,
-    RichText, ScrollArea, TextFormat, TextStyle, ThemePreference, Ui, WidgetText,
+    Align, Button, Color32, Context, FontSelection, Image, Key, KeyboardShortcut, Layout as UiLayout, Modifiers,
+    PopupCloseBehavior, Rect, RichText, ScrollArea, Sense, StrokeKind, TextFormat, TextStyle, TextureHandle,
+    ThemePreference, Ui, WidgetInfo, pos2, vec2,
 };
 use valleyscope_engine::optimizer::RuleKind;
 
 use super::actions::{Action, DIGIT_KEYS, Keys, LandscapeAction, Requests, choose, item};
 use super::editor::{EditorStatus, change_mark};
+use super::export::ExportKind;
 use super::presets::{OwnPreset, PresetCatalog, PresetGroup};
-use super::tab::Tab;
 use super::tabs::{TabName, Tabs};
+use super::thumbnails::{THUMBNAIL, Thumbnails};
 use super::window::{Presentation, WindowLayout};
 use crate::app::widgets::form::{Outlined, check_box};
 use crate::app::widgets::theme;
 
 /// The widest line of a preset's description in a menu, in points.
 const DESCRIPTION_WIDTH: f32 = 400.0;
+/// The gap around the picture of a preset in a menu, in points.
+const ENTRY_GAP: f32 = 4.0;
 
 pub(crate) fn bar(
     ui: &mut Ui,
@@ -31,7 +36,7 @@ pub(crate) fn bar(
 ) {
     let editor = tabs.shown().status();
     MenuBar::new().ui(ui, |ui| {
-        ui.menu_button("File", |ui| file(ui, catalog, tabs.shown(), requests));
+        ui.menu_button("File", |ui| file(ui, catalog, tabs.shown_name(), requests));
         ui.menu_button("Edit", |ui| {
             edit(ui, &editor, requests);
             tabs.shown().edit_menu(ui, requests);
@@ -72,7 +77,7 @@ fn show_title(ui: &mut Ui, editor: &EditorStatus) {
     }
 }
 
-fn file(ui: &mut Ui, catalog: &PresetCatalog, tab: &dyn Tab, requests: &mut Requests) {
+fn file(ui: &mut Ui, catalog: &PresetCatalog, tab: TabName, requests: &mut Requests) {
     item(ui, "Open…", "Ctrl O", Action::OpenPreset, requests);
     ui.add_enabled_ui(!catalog.recent.is_empty(), |ui| {
         ui.menu_button("Recent files", |ui| {
@@ -88,7 +93,13 @@ fn file(ui: &mut Ui, catalog: &PresetCatalog, tab: &dyn Tab, requests: &mut Requ
     item(ui, "Save as…", "Ctrl Shift S", Action::SaveAs, requests);
     item(ui, "Save session for replay…", "", Action::Landscape(LandscapeAction::SaveSession), requests);
     ui.separator();
-    tab.export_menu(ui, requests);
+    item(ui, "Export…", "Ctrl E", Action::Export(None), requests);
+    let page = ExportKind::WebPage;
+    let is_offered = tab.info().exports.contains(&page);
+    ui.add_enabled_ui(is_offered, |ui| item(ui, "Export web page…", "", Action::Export(Some(page)), requests))
+        .response
+        .on_hover_text("A lesson of the landscape, as a page to hand out");
+    ui.separator();
     item(ui, "Quit", "Ctrl Q", Action::Quit, requests);
 }
 
@@ -106,28 +117,29 @@ fn edit(ui: &mut Ui, editor: &EditorStatus, requests: &mut Requests) {
     item(ui, "Paste preset", "Ctrl V", Action::PastePreset, requests);
 }
 
-fn presets(ui: &mut Ui, tab: TabName, catalog: &PresetCatalog, requests: &mut Requests) {
+fn presets(ui: &mut Ui, tab: TabName, catalog: &mut PresetCatalog, requests: &mut Requests) {
     let height = ui.ctx().content_rect().height() - 120.0;
     // A menu that has not been shown yet has room for few lines only.
     ui.set_max_height(height + 60.0);
     item(ui, "Differences…", "", Action::ComparePresets, requests);
     ui.separator();
     // Above the scrolled part, so that they are visible however many built-in ones there are.
-    match catalog.own() {
+    let PresetCatalog { own, thumbnails, .. } = catalog;
+    match own {
         Ok(own) if own.is_empty() => {}
         Ok(own) => {
             ui.menu_button(own_presets_heading(own), |ui| {
                 ui.set_max_height(height);
-                ScrollArea::vertical().max_height(height).show(ui, |ui| own_presets(ui, own, requests));
+                ScrollArea::vertical().max_height(height).show(ui, |ui| own_presets(ui, own, thumbnails, requests));
             });
             ui.separator();
         }
         Err(reason) => {
-            ui.label(RichText::new(reason).small().color(ui.visuals().error_fg_color));
+            ui.label(RichText::new(&*reason).small().color(ui.visuals().error_fg_color));
             ui.separator();
         }
     }
-    ScrollArea::vertical().max_height(height).show(ui, |ui| built_in_presets(ui, tab, requests));
+    ScrollArea::vertical().max_height(height).show(ui, |ui| built_in_presets(ui, tab, thumbnails, requests));
 }
 
 /// Formats the heading of the user's own presets, with the number of presets and of invalid files.
@@ -137,34 +149,36 @@ fn own_presets_heading(own: &[OwnPreset]) -> String {
     if broken == 0 { format!("Your own ({count})") } else { format!("Your own ({count}, and {broken} unreadable)") }
 }
 
-fn own_presets(ui: &mut Ui, own: &[OwnPreset], requests: &mut Requests) {
+fn own_presets(ui: &mut Ui, own: &[OwnPreset], thumbnails: &mut Thumbnails, requests: &mut Requests) {
     for preset in own {
         let about = match &preset.about {
             Ok(description) => description,
             Err(_) => "This file can't be read as a preset; open it to see why.",
         };
-        if preset_button(ui, &preset.title, about).clicked() {
+        let picture = preset.preset.as_ref().and_then(|preset| thumbnails.get(preset));
+        if preset_button(ui, &preset.title, about, picture).clicked() {
             choose(ui, Action::OpenFile(preset.path.clone()), requests);
         }
     }
 }
 
-fn built_in_presets(ui: &mut Ui, shown: TabName, requests: &mut Requests) {
+fn built_in_presets(ui: &mut Ui, shown: TabName, thumbnails: &mut Thumbnails, requests: &mut Requests) {
     for (index, PresetGroup { heading, built_ins }) in shown.preset_groups().into_iter().enumerate() {
         if index > 0 {
             ui.separator();
         }
         ui.label(RichText::new(heading).small().weak());
         for built_in in built_ins {
-            if preset_button(ui, built_in.preset.title(), built_in.preset.description()).clicked() {
+            let picture = thumbnails.get(&built_in.preset);
+            if preset_button(ui, built_in.preset.title(), built_in.preset.description(), picture).clicked() {
                 choose(ui, Action::Open(Box::new(built_in.preset.clone())), requests);
             }
         }
     }
 }
 
-/// Shows a menu entry with a sentence below its title.
-fn preset_button(ui: &mut Ui, title: &str, about: &str) -> egui::Response {
+/// Shows a menu entry with a small picture at the left, and a sentence below its title.
+fn preset_button(ui: &mut Ui, title: &str, about: &str, picture: Option<&TextureHandle>) -> egui::Response {
     let format = |style: TextStyle, color| TextFormat {
         font_id: FontSelection::from(style).resolve(ui.style()),
         color,
@@ -177,7 +191,27 @@ fn preset_button(ui: &mut Ui, title: &str, about: &str) -> egui::Response {
         job.append("\n", 0.0, TextFormat::default());
         job.append(about, 0.0, format(TextStyle::Small, ui.visuals().weak_text_color()));
     }
-    ui.add(Button::new(WidgetText::from(job)).wrap()).accessible_name(title)
+    let text = ui.fonts_mut(|fonts| fonts.layout_job(job));
+    let left = THUMBNAIL.x + 3.0 * ENTRY_GAP;
+    let size = vec2(left + DESCRIPTION_WIDTH + ENTRY_GAP, text.size().y.max(THUMBNAIL.y) + 2.0 * ENTRY_GAP);
+    let (area, response) = ui.allocate_exact_size(size, Sense::click());
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, true, title));
+    let style = ui.style().interact(&response);
+    if response.hovered() || response.has_focus() {
+        ui.painter().rect(area, style.corner_radius, style.weak_bg_fill, style.bg_stroke, StrokeKind::Inside);
+    }
+    let room = Rect::from_min_size(pos2(area.left() + ENTRY_GAP, area.center().y - 0.5 * THUMBNAIL.y), THUMBNAIL);
+    match picture {
+        Some(picture) => {
+            let image = Image::new(picture).corner_radius(4.0).fit_to_exact_size(THUMBNAIL);
+            ui.put(room, image.alt_text(format!("Picture of {title}")));
+        }
+        None => {
+            ui.painter().rect_filled(room, 4.0, ui.visuals().extreme_bg_color);
+        }
+    }
+    ui.painter().galley(pos2(area.left() + left, area.center().y - 0.5 * text.size().y), text, Color32::PLACEHOLDER);
+    response
 }
 
 fn view(ui: &mut Ui, tabs: &mut Tabs, layout: &mut WindowLayout, requests: &mut Requests) {
@@ -250,38 +284,59 @@ const REDO_ALTERNATIVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMM
 const OPEN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::O);
 const SAVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::S);
 const SAVE_AS: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::S);
+const EXPORT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::E);
 const QUIT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Q);
 
-/// The shortcuts of the whole window: keys, and their effects.
-const SHORTCUTS: [(&str, &str); 13] = [
-    ("Ctrl O", "Open a preset or a result"),
-    ("Ctrl S", "Save the preset"),
-    ("Ctrl Shift S", "Save the preset as another file"),
-    ("Ctrl V", "Open the preset whose text is on the clipboard"),
-    ("Ctrl Z", "Undo"),
-    ("Ctrl Shift Z, Ctrl Y", "Redo"),
-    ("F11, F5", "Presentation: a lesson or the landscape for a projector"),
-    ("B or . in a presentation", "Blacken the screen and hold the run; any key gives both back"),
-    ("P in a presentation", "Show a ring around the pointer with the values under it, or hide them"),
-    ("Esc", "End a loop over steps; leave the opening, the presentation, a message or a field"),
-    ("Ctrl +, Ctrl −, Ctrl 0", "Larger, smaller, normal interface"),
-    ("Tab, Shift Tab", "Next or previous control"),
-    ("← and → on a slider", "Change its value"),
+/// The shortcuts of the whole window below their headings: keys, and their effects.
+const SHORTCUTS: [(&str, &[(&str, &str)]); 3] = [
+    (
+        "Files and settings",
+        &[
+            ("Ctrl O", "Open a preset or a result"),
+            ("Ctrl S", "Save the preset"),
+            ("Ctrl Shift S", "Save the preset as another file"),
+            ("Ctrl E", "Export a picture, a figure, an animation, a page or data"),
+            ("Ctrl V", "Open the preset whose text is on the clipboard"),
+            ("Ctrl Z", "Undo"),
+            ("Ctrl Shift Z, Ctrl Y", "Redo"),
+            ("Ctrl Q", "Quit"),
+        ],
+    ),
+    (
+        "Presentation",
+        &[
+            ("F11, F5", "A lesson or the landscape for a projector"),
+            ("B or .", "Blacken the screen and hold the run; any key gives both back"),
+            ("P", "Show a ring around the pointer with the values under it, or hide them"),
+        ],
+    ),
+    (
+        "Window",
+        &[
+            ("Esc", "End a loop over steps; leave the opening, the presentation, a message or a field"),
+            ("Ctrl +, Ctrl −, Ctrl 0", "Larger, smaller, normal interface"),
+            ("Tab, Shift Tab", "Next or previous control"),
+            ("← and → on a slider", "Change its value"),
+            ("?, F1", "Show these keys"),
+        ],
+    ),
 ];
-const LAST_SHORTCUTS: [(&str, &str); 2] = [("Ctrl Q", "Quit"), ("?, F1", "Show these keys")];
 
-/// Lists all shortcuts for the help window: keys, and their effects. Those of the first tab are at the top.
-pub fn shortcuts() -> Vec<(String, String)> {
-    let of_tabs: Vec<_> = TabName::ALL.iter().map(|tab| tab.info().keys).collect();
-    let texts = |keys: &[(&str, &str)]| -> Vec<(String, String)> {
-        keys.iter().map(|(keys, effect)| ((*keys).to_owned(), (*effect).to_owned())).collect()
+/// Keys with their effects, below a heading.
+pub(crate) type KeyGroup = (&'static str, Vec<(String, String)>);
+
+/// Lists all shortcuts for the help window. Those of the tabs are at the top.
+pub fn shortcuts() -> Vec<KeyGroup> {
+    let of_tabs = TabName::ALL.iter().map(|tab| (tab.info().title, tab.info().keys));
+    let groups = of_tabs.filter(|(_, keys)| !keys.is_empty()).chain(SHORTCUTS);
+    let owned = |(heading, keys): (&'static str, &[(&str, &str)])| {
+        (heading, keys.iter().map(|(keys, effect)| ((*keys).to_owned(), (*effect).to_owned())).collect())
     };
-    let mut all = texts(of_tabs[0]);
-    all.push(tab_shortcuts());
-    all.extend(texts(&SHORTCUTS));
-    all.extend(of_tabs[1..].iter().flat_map(|keys| texts(keys)));
-    all.extend(texts(&LAST_SHORTCUTS));
-    all
+    let mut groups: Vec<KeyGroup> = groups.map(owned).collect();
+    if let Some((_, window)) = groups.last_mut() {
+        window.insert(0, tab_shortcuts());
+    }
+    groups
 }
 
 /// Formats the keys that show tabs, as in "Ctrl 1, Ctrl 2, Ctrl 3", and "Show the landscape, the phase diagram, or real
@@ -315,6 +370,7 @@ pub(crate) fn handle_shortcuts(
     ask(keys.shortcut(&SAVE_AS), Action::SaveAs);
     ask(keys.shortcut(&SAVE), Action::Save);
     ask(keys.shortcut(&OPEN), Action::OpenPreset);
+    ask(keys.shortcut(&EXPORT), Action::Export(None));
     ask(keys.shortcut(&QUIT), Action::Quit);
     for (&tab, digit) in TabName::ALL.iter().zip(DIGIT_KEYS) {
         if keys.shortcut(&KeyboardShortcut::new(Modifiers::COMMAND, digit)) {
@@ -360,7 +416,7 @@ mod tests {
 
     #[test]
     fn the_help_lists_the_keys_of_each_tab_once() {
-        let all = shortcuts();
+        let all: Vec<_> = shortcuts().into_iter().flat_map(|(_, keys)| keys).collect();
         let listed = |keys: &str| all.iter().filter(|(listed, _)| listed == keys).count();
         for keys in ["Space", "Page Down, Page Up, or a clicker", "Enter on the phase diagram", "Ctrl S", "?, F1"] {
             assert_eq!(listed(keys), 1, "{keys}");

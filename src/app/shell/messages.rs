@@ -4,15 +4,21 @@ use std::time::Duration;
 
 use egui::text::LayoutJob;
 use egui::{
-    Align, Align2, Context, Frame, Grid, Id, Key, Label, Layout, Margin, Modal, Modifiers, Order, Rect, RichText,
-    ScrollArea, TextFormat, TextStyle, Ui, Vec2, Window, vec2,
+    Align, Align2, Context, Frame, Id, Key, Label, Layout, Margin, Modal, Modifiers, Order, Rect, RichText, ScrollArea,
+    TextFormat, TextStyle, Ui, Vec2, Window, vec2,
 };
 use valleyscope_engine::optimizer::{RuleKind, TypedRule};
 use valleyscope_experiments::view::formula::Formula;
 use valleyscope_experiments::view::rule_summary::{RuleSummary, Variant, defaults, values};
 
+use super::menu::KeyGroup;
 use crate::app::widgets::icons::{Icon, icon_button};
+use crate::app::widgets::theme::text_width;
 
+/// The width of keys in the help, in points.
+const KEYS_WIDTH: f32 = 180.0;
+/// The space around the name of a key on its cap, in points.
+const CAP: Margin = Margin { left: 6, right: 6, top: 1, bottom: 1 };
 /// The time for which a notice is shown.
 const NOTICE_SECS: f64 = 5.0;
 /// The offset of notices from the landscape's corner, past its tools and the labels of its axis, in points.
@@ -335,14 +341,14 @@ pub(crate) struct Help {
 
 impl Help {
     /// Shows the open windows. `shortcuts` are the keys and their effects.
-    pub(crate) fn show(&mut self, ctx: &Context, shortcuts: impl FnOnce() -> Vec<(String, String)>) {
-        centred(ctx, "Keys", vec2(500.0, 640.0)).open(&mut self.keys).show(ctx, |ui| {
+    pub(crate) fn show(&mut self, ctx: &Context, shortcuts: impl FnOnce() -> Vec<KeyGroup>) {
+        centred(ctx, "Keys", vec2(960.0, 680.0)).open(&mut self.keys).show(ctx, |ui| {
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-                Grid::new("keys").num_columns(2).spacing(vec2(24.0, 6.0)).show(ui, |ui| {
-                    for (keys, what) in shortcuts() {
-                        ui.label(RichText::new(keys).strong());
-                        ui.label(what);
-                        ui.end_row();
+                let mut groups = shortcuts();
+                let right = groups.split_off(groups.len().saturating_sub(3));
+                ui.columns(2, |columns| {
+                    for (column, groups) in columns.iter_mut().zip([groups, right]) {
+                        groups.iter().for_each(|group| show_keys(column, group));
                     }
                 });
             });
@@ -368,6 +374,51 @@ impl Help {
             *self = Help::default();
         }
     }
+}
+
+/// Shows a group of keys as caps, each with its effect at the right.
+fn show_keys(ui: &mut Ui, (heading, keys): &KeyGroup) {
+    ui.label(RichText::new(*heading).strong());
+    ui.add_space(2.0);
+    for (keys, effect) in keys {
+        ui.horizontal_top(|ui| {
+            ui.vertical(|ui| {
+                ui.set_width(KEYS_WIDTH);
+                ui.horizontal_wrapped(|ui| {
+                    ui.spacing_mut().item_spacing = vec2(4.0, 4.0);
+                    // The name of a key stays together.
+                    let words = keys.replace("Page ", "Page\u{a0}").replace(", or ", " or ").replace(',', " or");
+                    words.split(' ').for_each(|word| show_key(ui, word));
+                });
+            });
+            ui.vertical(|ui| {
+                ui.add_space(2.0);
+                ui.add(Label::new(effect).wrap());
+            });
+        });
+        ui.add_space(2.0);
+    }
+    ui.add_space(12.0);
+}
+
+/// Shows a key as a cap, and another word as text.
+fn show_key(ui: &mut Ui, word: &str) {
+    const NAMES: [&str; 8] = ["Ctrl", "Shift", "Alt", "Space", "Home", "End", "Esc", "Tab"];
+    let is_sign = word.chars().count() == 1 && word != "a";
+    let is_function = word.strip_prefix('F').is_some_and(|number| number.parse::<u8>().is_ok());
+    if !(is_sign || is_function || NAMES.contains(&word) || word == "Enter" || word.starts_with("Page")) {
+        ui.weak(word);
+        return;
+    }
+    let width = text_width(ui, &TextStyle::Body.resolve(ui.style()), word) + 2.0 * f32::from(CAP.left);
+    if ui.available_size_before_wrap().x < width {
+        ui.end_row();
+    }
+    let visuals = ui.visuals();
+    let frame = Frame::new().fill(visuals.widgets.inactive.weak_bg_fill).corner_radius(4.0).inner_margin(CAP);
+    frame.stroke(visuals.widgets.noninteractive.bg_stroke).show(ui, |ui| {
+        ui.add(Label::new(RichText::new(word).strong()).extend());
+    });
 }
 
 /// Shows the list of optimizers, and to its right the chosen one's description.

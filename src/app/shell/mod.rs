@@ -3,6 +3,8 @@
 pub(crate) mod actions;
 mod dispatch;
 pub(crate) mod editor;
+pub(crate) mod export;
+pub(crate) mod export_sheet;
 pub(crate) mod files;
 pub(crate) mod graphics;
 pub mod jobs;
@@ -13,6 +15,7 @@ pub(crate) mod presets;
 pub mod session;
 pub(crate) mod tab;
 pub(crate) mod tabs;
+pub(crate) mod thumbnails;
 pub(crate) mod window;
 
 use std::path::Path;
@@ -20,8 +23,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actions::Requests;
-use dispatch::Screenshots;
 use egui::{Context, Panel, Ui, ViewportCommand};
+use export_sheet::ExportSheet;
 use files::{FileContent, FileEvent, Files, FolderPurpose, OpenedContent};
 use graphics::{GraphicsFault, GraphicsFaults};
 use messages::{Help, Messages, QuitAnswer, Quitting, UnsavedWork};
@@ -50,7 +53,7 @@ struct Dialogs {
     /// The shown table of differences.
     differences: Option<DifferenceTable>,
     files: Files,
-    screenshots: Screenshots,
+    export: ExportSheet,
     save_preset: Option<SavePreset>,
 }
 
@@ -117,7 +120,7 @@ impl Valleyscope {
                 compare_presets: ComparePresets::default(),
                 differences: None,
                 files,
-                screenshots: Screenshots::default(),
+                export: ExportSheet::default(),
                 save_preset: None,
             },
             catalog,
@@ -242,7 +245,7 @@ impl eframe::App for Valleyscope {
         self.confirm_close(ctx);
         self.take_graphics_faults(ctx);
         self.take_answers(ctx);
-        self.catalog.poll();
+        self.catalog.poll(ctx);
         let is_window_visible = !self.is_black() && ctx.input(|input| input.viewport().visible()).unwrap_or(true);
         let mut requests = Requests::default();
         for &tab in TabName::ALL {
@@ -311,7 +314,9 @@ impl Valleyscope {
         self.dialogs.files.show(ctx);
         self.show_save_preset(ctx);
         self.show_drop_target(ctx);
-        self.dialogs.screenshots.request_when_due(ctx);
+        if let Some(purpose) = self.dialogs.export.show(ctx, requests) {
+            self.dialogs.files.ask(purpose);
+        }
         for &tab in TabName::ALL {
             self.tabs.get_mut(tab).dialogs(ctx, requests);
         }
@@ -402,7 +407,7 @@ impl Valleyscope {
                     }
                     self.open(ctx, content, Some(&path));
                 }
-                FileEvent::Saved { path, content } => self.saved(&path, content),
+                FileEvent::Saved { path, content } => self.saved(ctx, &path, content),
                 FileEvent::Gone(path) => self.catalog.recent.retain(|recent| *recent != path),
                 FileEvent::Folder(purpose, folder) => match purpose {
                     FolderPurpose::Raw(plan) => self.tabs.phase.export_raw(plan, folder, Overwrite::No),
@@ -413,12 +418,12 @@ impl Valleyscope {
                 FileEvent::Failed { title, reason } => self.dialogs.messages.report(title, reason),
             }
         }
-        while let Some(save) = self.dialogs.screenshots.take() {
-            self.act(ctx, save);
-        }
     }
 
-    fn saved(&mut self, path: &Path, content: FileContent) {
+    fn saved(&mut self, ctx: &Context, path: &Path, content: FileContent) {
+        if let FileContent::Animation(animation) = content {
+            return animation.start(ctx, path, &mut self.dialogs.export.exports);
+        }
         if let FileContent::Diagram(_, exported) = content {
             self.tabs.phase.exported(exported);
         } else if let FileContent::Preset(draft) = content {
@@ -476,7 +481,7 @@ impl Valleyscope {
         let tab = self.tab_with_unsaved_results();
         UnsavedWork {
             results: tab.map(|tab| self.tabs.get(tab).unsaved_results(self.worth_asking)).unwrap_or_default(),
-            exports: TabName::ALL.iter().flat_map(|tab| self.tabs.get(*tab).unfinished_exports()).collect(),
+            exports: self.dialogs.export.unfinished(),
         }
     }
 

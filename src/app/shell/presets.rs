@@ -14,6 +14,7 @@ use super::editor::PresetDraft;
 use super::files::FileContent;
 use super::jobs::{Exports, Job};
 use super::messages;
+use super::thumbnails::Thumbnails;
 use crate::app::widgets::form::check_box;
 
 #[derive(Debug)]
@@ -22,15 +23,16 @@ pub(crate) struct OwnPreset {
     /// The preset's description, or the reason why it is invalid.
     pub about: Result<String, String>,
     pub path: PathBuf,
-    /// The preset's kind, if it can be read.
-    pub kind: Option<&'static str>,
+    /// The preset, if it can be read.
+    pub preset: Option<Box<Preset>>,
 }
 
 pub(crate) struct PresetCatalog {
     library: Library,
-    own: Result<Vec<OwnPreset>, String>,
+    pub own: Result<Vec<OwnPreset>, String>,
     /// The recent files, the newest first.
     pub recent: Vec<PathBuf>,
+    pub thumbnails: Thumbnails,
     reading: Option<Job<Result<Vec<OwnPreset>, String>>>,
 }
 
@@ -38,7 +40,8 @@ const MOST_RECENT_FILES: usize = 10;
 
 impl PresetCatalog {
     pub(crate) fn new(library: Library) -> PresetCatalog {
-        PresetCatalog { library, own: Ok(Vec::new()), recent: Vec::new(), reading: None }
+        let (recent, thumbnails) = Default::default();
+        PresetCatalog { library, own: Ok(Vec::new()), recent, thumbnails, reading: None }
     }
 
     pub(crate) fn folder(&self) -> Option<&Path> {
@@ -51,7 +54,8 @@ impl PresetCatalog {
         self.reading = Some(Job::start(ctx, move |_| read_presets(&library).map_err(|error| error.to_string())));
     }
 
-    pub(crate) fn poll(&mut self) {
+    pub(crate) fn poll(&mut self, ctx: &Context) {
+        self.thumbnails.update(ctx);
         if let Some(Ok(own)) = Job::take(&mut self.reading) {
             self.own = own;
         }
@@ -73,9 +77,9 @@ fn read_presets(library: &Library) -> Result<Vec<OwnPreset>, PresetError> {
     let presets = library.user_presets()?.into_iter().map(|user| match user.preset {
         Ok(preset) => {
             let (title, about) = (preset.title().to_owned(), Ok(preset.description().to_owned()));
-            OwnPreset { title, about, path: user.path, kind: Some(preset.kind()) }
+            OwnPreset { title, about, path: user.path, preset: Some(Box::new(preset)) }
         }
-        Err(error) => OwnPreset { title: user.name, about: Err(error.to_string()), path: user.path, kind: None },
+        Err(error) => OwnPreset { title: user.name, about: Err(error.to_string()), path: user.path, preset: None },
     });
     Ok(presets.collect())
 }
@@ -277,7 +281,7 @@ impl ComparePresets {
         ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
             self.entry(ui, Choice::Draft, "The settings under the controls");
             let own = catalog.own().as_deref().unwrap_or_default();
-            for preset in own.iter().filter(|preset| preset.kind.is_some()) {
+            for preset in own.iter().filter(|preset| preset.preset.is_some()) {
                 self.entry(ui, Choice::Own(preset.path.clone()), &format!("{} (your own)", preset.title));
             }
             for PresetGroup { heading, built_ins } in groups {

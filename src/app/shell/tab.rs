@@ -15,6 +15,7 @@ use valleyscope_runs::{RunFolder, data_folder};
 
 use super::actions::{Keys, Requests};
 use super::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
+use super::export::{ExportKind, ExportSource};
 use super::files::OpenedContent;
 use super::messages::{Messages, UnsavedResults};
 use super::presets::PresetCatalog;
@@ -35,6 +36,8 @@ pub(crate) struct TabInfo {
     pub presets_heading: &'static str,
     /// The keys that act in it, and their effects.
     pub keys: &'static [(&'static str, &'static str)],
+    /// The kinds of exports that it offers.
+    pub exports: &'static [ExportKind],
     /// Whether the tab has plots, which the View menu shows and hides.
     pub has_plots: bool,
     /// The size, in points, in which presentations lay it out. A smaller one has larger type.
@@ -98,8 +101,8 @@ pub(crate) trait Tab {
     /// Converts keys to requests while the tab is shown and no text is typed.
     fn handle_keys(&mut self, _keys: &Keys<'_>, _requests: &mut Requests) {}
 
-    /// Shows its exports in the File menu, with a line below them, while the tab is shown.
-    fn export_menu(&self, _ui: &mut Ui, _requests: &mut Requests) {}
+    /// Returns its content as it is now, for the sheet of exports.
+    fn export_source(&mut self) -> Arc<dyn ExportSource>;
 
     /// Shows its entries of the Edit menu, with a line above them, while the tab is shown.
     fn edit_menu(&self, _ui: &mut Ui, _requests: &mut Requests) {}
@@ -122,11 +125,6 @@ pub(crate) trait Tab {
 
     /// Exports the first of those results.
     fn export_first_unsaved(&mut self, _ctx: &Context, _worth_asking: Duration) {}
-
-    /// Lists the names of exports in progress, which closing the window would stop.
-    fn unfinished_exports(&self) -> Vec<String> {
-        Vec::new()
-    }
 }
 
 /// A tab that the registry can create.

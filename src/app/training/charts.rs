@@ -14,12 +14,12 @@ use super::legend::{LegendResponse, TimeToLoss, last_value, legend, tooltip};
 use super::names::{NamedCurves, color};
 use super::plotter::union;
 use super::track::{Horizontal, Track, TrackView};
-use crate::app::widgets::form::{FigureLayout, Outlined, check_box, stays_open};
+use crate::app::widgets::form::{Outlined, check_box, stays_open};
 use crate::app::widgets::number as text;
 use crate::app::widgets::number::TypedField;
 use crate::app::widgets::plot::curves as plotted;
 use crate::app::widgets::plot::{LeavingCurve, PlotAxis, PlotFrame, ShownPlot, Zoom, beyond, describe};
-use crate::draw::{Fit, Format, metric_scale, y_in_view};
+use crate::draw::{Fit, metric_scale, y_in_view};
 use crate::gpu::CurveSet;
 use crate::runs::{MetricAliases, proposals};
 
@@ -48,8 +48,7 @@ pub(super) struct Charts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChartAction {
     Differences,
-    Table,
-    Figure(Format),
+    Export,
     /// Sets the colour of the curve of this index; `None` restores its usual one.
     Color(usize, Option<[u8; 3]>),
 }
@@ -59,14 +58,8 @@ impl Charts {
         self.zoom.reset();
     }
 
-    pub(super) fn ui(
-        &mut self,
-        ui: &mut Ui,
-        groups: &[NamedCurves<'_>],
-        note: Option<&str>,
-        figure_layout: &mut FigureLayout,
-    ) -> Option<ChartAction> {
-        let mut asked = self.toolbar(ui, groups, figure_layout);
+    pub(super) fn ui(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>], note: Option<&str>) -> Option<ChartAction> {
+        let mut asked = self.toolbar(ui, groups);
         if let Some(note) = note {
             ui.label(RichText::new(note).small().weak());
         }
@@ -105,12 +98,7 @@ impl Charts {
         shown.into_iter().map(plot).filter(|plot| !plot.tracks.is_empty()).collect()
     }
 
-    fn toolbar(
-        &mut self,
-        ui: &mut Ui,
-        groups: &[NamedCurves<'_>],
-        figure_layout: &mut FigureLayout,
-    ) -> Option<ChartAction> {
+    fn toolbar(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>]) -> Option<ChartAction> {
         let mut asked = None;
         ui.horizontal_wrapped(|ui| {
             stays_open("Plots").ui(ui, |ui| {
@@ -159,7 +147,9 @@ impl Charts {
             if ui.add_enabled(self.zoom.is_zoomed(), Button::new("Reset zoom")).clicked() {
                 self.reset_view();
             }
-            asked = figure_layout.export_menu(ui, &FILES, ChartAction::Table).1;
+            if ui.button("Export…").accessible_name("Export the runs").clicked() {
+                asked = Some(ChartAction::Export);
+            }
             let runs: usize = groups.iter().map(|group| group.drawn.runs.len()).sum();
             let differences = ui.add_enabled(runs > 1, Button::new("Differences"));
             let differences = differences.on_hover_text("List the settings in which the shown runs differ");
@@ -367,13 +357,6 @@ fn smoothing(typed: &str) -> Result<f64, String> {
     let refused = || format!("Smoothing must be a number from 0 to {most}, found {value}");
     (0.0..=most).contains(&value).then_some(value).ok_or_else(refused)
 }
-
-const FILES: [(ChartAction, &str); 4] = [
-    (ChartAction::Figure(Format::Png), "Figure as PNG…"),
-    (ChartAction::Figure(Format::Svg), "Figure as SVG…"),
-    (ChartAction::Figure(Format::Pdf), "Figure as PDF…"),
-    (ChartAction::Table, "All points as CSV…"),
-];
 
 /// Lists the metrics that the runs log; without runs, the usual ones.
 fn offered(groups: &[NamedCurves<'_>]) -> Vec<MetricInfo> {

@@ -340,7 +340,7 @@ fn presets(ui: &mut Ui, editor: &TrainingEditor, catalog: &PresetCatalog, reques
                 requests.actions.push(Action::Open(Box::new(built_in.preset.clone())));
             }
         }
-        for preset in own.iter().filter(|preset| preset.kind == Some(kind)) {
+        for preset in own.iter().filter(|preset| preset.preset.as_ref().is_some_and(|preset| preset.kind() == kind)) {
             if ui.selectable_label(false, format!("{} (your own)", preset.title)).clicked() {
                 requests.actions.push(Action::OpenFile(preset.path.clone()));
             }

@@ -259,6 +259,7 @@ pub(super) struct ChartCurve<'a> {
     pub opacity: f32,
 }
 
+#[derive(Clone)]
 pub(super) struct PlotExport {
     pub info: MetricInfo,
     pub view: TrackView,

@@ -15,7 +15,7 @@ use valleyscope_runs::{Notes, NotesEdit, RunCommand, RunFolder, SettingChange, T
 use super::summary::Summary;
 use crate::app::shell::messages::show_modal;
 use crate::app::widgets::form::radio_button;
-use crate::app::widgets::form::{cell, small_button, visible_scroll_bar};
+use crate::app::widgets::form::{cell, small_button, visible_scroll_bar, with_quotes};
 use crate::app::widgets::number;
 use crate::app::widgets::number::{TypedField, show_refusal};
 
@@ -286,7 +286,7 @@ impl ChangeForm {
             }
             let color = ui.visuals().error_fg_color;
             let text = match fault {
-                Some(fault) => RichText::new(fault.replace('`', "")).color(color),
+                Some(fault) => RichText::new(with_quotes(fault)).color(color),
                 None if has_too_few => {
                     let text = format!("Steps must be more than the {} that were taken.", grouped(run.step()));
                     RichText::new(text).color(color)
@@ -304,7 +304,7 @@ impl ChangeForm {
     }
 }
 
-const NOTHING: &str = "No text so far. With `sample` in the preset, the model writes one at an interval.";
+const NOTHING: &str = "No text so far. With “sample” in the preset, the model writes one at an interval.";
 /// The smallest width of each of several texts in a row, in points.
 const NARROWEST: f32 = 220.0;
 

@@ -67,8 +67,8 @@ pub(super) enum RunsAction {
     Delete(Vec<RunFolder>),
     /// Adds a tag to these runs, or removes it.
     Tag(Vec<RunFolder>, String, bool),
-    ExportPoints(Vec<RunFolder>),
-    ExportTable(Vec<u8>),
+    /// Opens the sheet of exports for runs, with their lines of the table as CSV.
+    Export(Vec<RunFolder>, Vec<u8>),
     Import,
     /// Asks for a folder whose runs are followed.
     Follow,
@@ -98,9 +98,9 @@ impl List {
                 let switch = ui.toggle_value(hides_curves, "Plots");
                 let switch = switch.on_hover_text("Also hide the curves of runs that the search does not find");
                 switch.accessible_name("Search the plots, too");
-                self.search.ui(ui, listed, f32::INFINITY);
             });
         });
+        self.search.ui(ui, listed, f32::INFINITY);
         self.search.mistake(ui);
         self.find(listed, sort);
         if runs.is_empty() {

@@ -19,6 +19,7 @@ use super::editor::{DataWatch, SavedTraining, TrainingEditor, TrainingMemory, ta
 use super::jobs::{Queue, TrainingJobs};
 use super::list::List;
 use super::names::{CurveFacts, Name, Pens, curve_facts, distinct};
+use super::plots::TrainingExport;
 use super::plotter::{CurveRequest, Plotter, RunCurves};
 use super::summary::{ListedRuns, Summary};
 use super::table::{RunTable, TableChoices};
@@ -26,11 +27,11 @@ use super::watcher::{Update, WatcherCommand};
 use super::worker::{Installation, TrainingPaths, WorkerCard, WorkerState};
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::editor::{AnyEditor, EditorStatus, PresetDraft};
+use crate::app::shell::export::{ExportKind, ExportSource};
 use crate::app::shell::files::OpenedContent;
 use crate::app::shell::jobs::Exports;
 use crate::app::shell::jobs::Wake;
 use crate::app::shell::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
-use crate::app::widgets::form::FigureLayout;
 use crate::app::widgets::setting::Pins;
 use crate::runs::REPLICATES;
 
@@ -75,7 +76,8 @@ pub struct TrainingPanel {
     pub(super) curve_request: CurveRequest,
     pub(super) charts: Charts,
     pub(super) exports: Exports,
-    pub(super) figure_layout: FigureLayout,
+    /// The chosen runs of the table, which the sheet of exports shows next.
+    pub(super) table_export: Option<TrainingExport>,
     pub(super) dialog: Option<Dialog>,
     /// True while a fork was started whose run is not yet made.
     pub(super) forks: bool,
@@ -109,7 +111,7 @@ impl TrainingPanel {
             curve_request: CurveRequest::default(),
             charts: Charts::default(),
             exports: Exports::default(),
-            figure_layout: FigureLayout::default(),
+            table_export: None,
             dialog: None,
             forks: false,
             area: None,
@@ -224,6 +226,7 @@ impl RegisteredTab for TrainingPanel {
         preset_kinds: Preset::WORKLOADS,
         presets_heading: "Real workloads",
         keys: &[],
+        exports: &[ExportKind::Figure, ExportKind::Data],
         has_plots: false,
         presented_size: vec2(1120.0, 630.0),
     };
@@ -271,6 +274,10 @@ impl Tab for TrainingPanel {
 
     fn to_memory(&self) -> Memory {
         Memory::new(&self.memory())
+    }
+
+    fn export_source(&mut self) -> Arc<dyn ExportSource> {
+        Arc::new(self.table_export.take().unwrap_or_else(|| self.to_export()))
     }
 
     fn logic(&mut self, frame: TabFrame, requests: &mut Requests) {

@@ -17,12 +17,14 @@ use super::plotter::RunCurves;
 use super::summary::{NEUTRAL, Summary};
 use super::track::Horizontal;
 use super::watcher::WatcherCommand;
-use crate::app::shell::actions::Action;
-use crate::app::widgets::form::FigureLayout;
+use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::export::{ExportKind, ExportOptions, ExportSource, FileFormat, Made, Preview};
+use crate::app::shell::files::FileContent;
+use crate::app::shell::jobs::Progress;
 use crate::app::widgets::icons::color_swatch;
 use crate::app::widgets::plot::{describe, readout};
 use crate::app::widgets::theme;
-use crate::draw::{Axis, Canvas, CurveAxis, Curves, Figure, Format, ScanPlots};
+use crate::draw::{Axis, Canvas, CurveAxis, Curves, Figure, ScanPlots};
 use crate::export::{CsvCell, CsvWriter, write_csv};
 use crate::sweep::result::scan::{NEGLIGIBLE, ScanResult};
 
@@ -45,7 +47,31 @@ impl TrainingPanel {
         self.summary(run).map_or(Pen::new(NEUTRAL, 0), |summary| self.pens.of(summary))
     }
 
-    pub(super) fn plots(&mut self, ui: &mut Ui) {
+    /// Returns the curves with their names.
+    fn groups<'a>(&self, drawn: &'a [RunCurves]) -> Vec<NamedCurves<'a>> {
+        let named = drawn.iter().zip(self.curve_names.iter());
+        named.map(|(drawn, name)| self.named_curves(drawn, name.clone())).collect()
+    }
+
+    /// Returns the scan among the curves that hides them: a scan has no curves, and the last chosen one is shown.
+    fn shown_scan(&self, groups: &[NamedCurves<'_>]) -> Option<Arc<ScanResult>> {
+        let scan = groups.iter().rev().find(|group| group.drawn.scan.is_some())?;
+        scan.drawn.scan.clone().filter(|_| scan.drawn.runs.last() == self.selected.last())
+    }
+
+    /// Returns what the tab shows, for the sheet of exports.
+    pub(super) fn to_export(&self) -> TrainingExport {
+        let groups = self.groups(&self.drawn);
+        if let Some(scan) = self.shown_scan(&groups) {
+            let chosen = self.selected.last().map(|run| self.pens.of_scan(run)).unwrap_or_default();
+            return TrainingExport::Scan(Box::new(scan.recolored(&chosen)));
+        }
+        let names = groups.iter().map(|group| (group.name.whole(), group.pen)).collect();
+        let (title, plots) = (self.left_out(&groups), self.charts.plots(&groups));
+        TrainingExport::Curves(CurvesExport { title, names, runs: self.plotted(), plots })
+    }
+
+    pub(super) fn plots(&mut self, ui: &mut Ui, requests: &mut Requests) {
         if self.selected.is_empty() {
             let text = if self.listed.runs.is_empty() {
                 "Curves appear here once a run has begun."
@@ -66,44 +92,14 @@ impl TrainingPanel {
         }
         let note =
             (plotted.len() < chosen).then(|| format!("The search matches {} of {chosen} chosen runs", plotted.len()));
-        let names = Arc::clone(&self.curve_names);
-        let named = self.drawn.iter().zip(names.iter());
-        let groups: Vec<NamedCurves<'_>> = named.map(|(drawn, name)| self.named_curves(drawn, name.clone())).collect();
-        // A scan has no curves; the last chosen one hides those of other runs.
-        let scan = groups.iter().rev().find(|group| group.drawn.scan.is_some());
-        let focus = self.selected.last();
-        let scan = scan.filter(|group| group.drawn.runs.last() == focus);
-        if let Some(scan) = scan.and_then(|group| group.drawn.scan.as_ref()) {
-            let name = focus.and_then(|run| self.summary(run)).map_or_else(|| scan.title.clone(), Summary::in_full);
-            let run = focus.cloned();
-            let chosen = run.as_ref().map(|run| self.pens.of_scan(run)).unwrap_or_default();
-            let shown = scan.recolored(&chosen);
-            match show(ui, &shown, &name, &chosen, &mut self.figure_layout) {
-                Some(ScanAction::Export(file)) => {
-                    let layout = self.figure_layout;
-                    self.exports.begin(ui.ctx(), move || file.export(&shown, layout));
-                }
-                Some(ScanAction::Color(optimizer, color)) => {
-                    if let Some(run) = run {
-                        self.pens.choose_in_scan(&run, optimizer, color);
-                    }
-                }
-                None => {}
-            }
-            return;
+        let groups = self.groups(&self.drawn);
+        if let Some(scan) = self.shown_scan(&groups) {
+            return self.scan(ui, &scan, requests);
         }
         self.charts.aliases = Arc::clone(&self.listed.aliases);
-        let asked = self.charts.ui(ui, &groups, note.as_deref(), &mut self.figure_layout);
-        match asked {
+        match self.charts.ui(ui, &groups, note.as_deref()) {
             Some(ChartAction::Differences) => self.show_differences(ui.ctx(), plotted),
-            Some(ChartAction::Table) => self.exports.begin(ui.ctx(), move || export_table(&plotted)),
-            Some(ChartAction::Figure(format)) => {
-                let names = groups.iter().map(|group| (group.name.whole(), group.pen)).collect();
-                let title = self.left_out(&groups);
-                let picture = CurvesExport { title, names, runs: plotted, plots: self.charts.plots(&groups) };
-                let layout = self.figure_layout;
-                self.exports.begin(ui.ctx(), move || export_curves(picture, format, layout));
-            }
+            Some(ChartAction::Export) => requests.actions.push(Action::Export(None)),
             Some(ChartAction::Color(curve, color)) => {
                 let runs = groups[curve].drawn.runs.clone();
                 runs.iter().for_each(|run| self.pens.choose(run, color));
@@ -115,8 +111,23 @@ impl TrainingPanel {
             self.threads().jobs.send(WatcherCommand::Alias(name, shown));
         }
     }
+
+    /// Shows the picture of a scan.
+    fn scan(&mut self, ui: &mut Ui, scan: &ScanResult, requests: &mut Requests) {
+        let run = self.selected.last().cloned();
+        let name = run.as_ref().and_then(|run| self.summary(run)).map_or_else(|| scan.title.clone(), Summary::in_full);
+        let chosen = run.as_ref().map(|run| self.pens.of_scan(run)).unwrap_or_default();
+        match (show(ui, &scan.recolored(&chosen), &name, &chosen), run) {
+            (Some(ScanAction::Export), _) => requests.actions.push(Action::Export(None)),
+            (Some(ScanAction::Color(optimizer, color)), Some(run)) => {
+                self.pens.choose_in_scan(&run, optimizer, color);
+            }
+            _ => {}
+        }
+    }
 }
 
+#[derive(Clone)]
 pub(super) struct CurvesExport {
     /// The common title, if the names leave it out.
     pub title: Option<String>,
@@ -126,6 +137,10 @@ pub(super) struct CurvesExport {
 }
 
 impl CurvesExport {
+    fn title(&self) -> String {
+        self.title.clone().or_else(|| Some(self.names.first()?.0.clone())).unwrap_or_else(|| "Training".to_owned())
+    }
+
     /// Makes the plots' figure. Its file holds the configs of the runs.
     pub(super) fn figure(self) -> Figure {
         // Runs without a curve have no entry in the legend.
@@ -151,70 +166,79 @@ impl CurvesExport {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ScanFile {
-    Figure(Format),
-    Table,
-    Arrays,
+/// What the tab shows, as it was when the sheet of exports opened.
+pub(super) enum TrainingExport {
+    Scan(Box<ScanResult>),
+    Curves(CurvesExport),
+    /// Runs of the table, with their lines as CSV.
+    Runs(Vec<RunFolder>, Vec<u8>),
 }
 
-impl ScanFile {
-    pub(super) const ALL: [(ScanFile, &'static str); 5] = [
-        (ScanFile::Figure(Format::Png), "Figure as PNG…"),
-        (ScanFile::Figure(Format::Svg), "Figure as SVG…"),
-        (ScanFile::Figure(Format::Pdf), "Figure as PDF…"),
-        (ScanFile::Table, "Scores as CSV…"),
-        (ScanFile::Arrays, "All numbers as NPZ…"),
-    ];
-
-    fn name(self) -> String {
+impl ExportSource for TrainingExport {
+    fn title(&self) -> String {
         match self {
-            ScanFile::Figure(format) => format!("scan.{}", format.extension()),
-            ScanFile::Table => ScanResult::TABLE.to_owned(),
-            ScanFile::Arrays => ScanResult::ARRAYS.to_owned(),
+            TrainingExport::Scan(scan) => scan.title.clone(),
+            TrainingExport::Curves(curves) => curves.title(),
+            TrainingExport::Runs(..) => "Runs".to_owned(),
         }
     }
 
-    pub(super) fn export(self, scan: &ScanResult, figure_layout: FigureLayout) -> Action {
-        to_save(self.content(scan, figure_layout), self.name())
+    fn contents(&self, kind: ExportKind) -> Vec<&'static str> {
+        match (self, kind) {
+            (TrainingExport::Runs(..), ExportKind::Data) => vec!["A row for each run", "All points of the curves"],
+            _ => Vec::new(),
+        }
     }
 
-    fn content(self, scan: &ScanResult, figure_layout: FigureLayout) -> Result<Vec<u8>, String> {
+    fn data(&self) -> Vec<(FileFormat, &'static str)> {
         match self {
-            ScanFile::Figure(format) => {
-                figure_layout.file(&Figure::scan(scan), format).map_err(|error| error.to_string())
+            TrainingExport::Scan(_) => vec![
+                (FileFormat::Csv, "Scores: a row for each grid point"),
+                (FileFormat::Npz, "All numbers, as arrays"),
+            ],
+            TrainingExport::Curves(_) => vec![(FileFormat::Csv, "All points of the curves")],
+            TrainingExport::Runs(..) => vec![(FileFormat::Csv, "")],
+        }
+    }
+
+    fn make(&self, options: &ExportOptions, _progress: &Progress) -> Result<Made, String> {
+        let failed = |error: std::io::Error| error.to_string();
+        let csv = |bytes: Vec<u8>| {
+            let preview = Preview::csv(&bytes);
+            Ok(options.made(FileContent::Bytes(Arc::new(bytes)), preview, String::new()))
+        };
+        match (self, options.kind, options.format) {
+            (TrainingExport::Scan(scan), _, _) if scan.known() == 0 => {
+                Err("There is nothing to export until the first grid point is complete.".to_owned())
             }
-            ScanFile::Table => {
-                let mut bytes = Vec::new();
-                scan.write_table(&mut bytes).map_err(|error| error.to_string())?;
-                Ok(bytes)
-            }
-            ScanFile::Arrays => {
+            (TrainingExport::Scan(scan), ExportKind::Figure, _) => options.figure(&Figure::scan(scan)),
+            (TrainingExport::Scan(scan), _, FileFormat::Npz) => {
                 let mut bytes = Cursor::new(Vec::new());
-                scan.write_arrays(&mut bytes).map_err(|error| error.to_string())?;
-                Ok(bytes.into_inner())
+                scan.write_arrays(&mut bytes).map_err(failed)?;
+                let (bytes, about) = (Arc::new(bytes.into_inner()), String::new());
+                let preview = Preview::npz(&bytes);
+                Ok(options.made(FileContent::Bytes(bytes), preview, about))
+            }
+            (TrainingExport::Scan(scan), _, _) => {
+                let mut bytes = Vec::new();
+                scan.write_table(&mut bytes).map_err(failed)?;
+                csv(bytes)
+            }
+            (TrainingExport::Curves(curves), ..) if curves.runs.is_empty() => {
+                Err("Choose a run in the list, or several with their boxes.".to_owned())
+            }
+            (TrainingExport::Curves(curves), ExportKind::Figure, _) if curves.plots.is_empty() => {
+                Err("No shown plot has a curve. Choose others under “Plots”.".to_owned())
+            }
+            (TrainingExport::Curves(curves), ExportKind::Figure, _) => options.figure(&curves.clone().figure()),
+            (TrainingExport::Runs(..), ExportKind::Figure, _) => {
+                Err("A table of runs has no figure. Choose runs in the list to see their curves.".to_owned())
+            }
+            (TrainingExport::Runs(_, lines), ..) if options.content == 0 => csv(lines.clone()),
+            (TrainingExport::Curves(CurvesExport { runs, .. }) | TrainingExport::Runs(runs, _), ..) => {
+                csv(table(runs).map_err(failed)?)
             }
         }
-    }
-}
-
-pub(super) fn export_table(runs: &[RunFolder]) -> Action {
-    to_save(table(runs).map_err(|error| error.to_string()), "runs.csv".to_owned())
-}
-
-pub(super) fn export_curves(curves: CurvesExport, format: Format, figure_layout: FigureLayout) -> Action {
-    let made = if curves.plots.is_empty() {
-        Err("No shown plot has a curve. Choose others under “Plots”.".to_owned())
-    } else {
-        figure_layout.file(&curves.figure(), format).map_err(|error| error.to_string())
-    };
-    to_save(made, format!("training.{}", format.extension()))
-}
-
-fn to_save(made: Result<Vec<u8>, String>, suggested_name: String) -> Action {
-    match made {
-        Ok(bytes) => Action::SaveBytes { bytes, suggested_name },
-        Err(text) => Action::Report { title: "Nothing was exported".to_owned(), text },
     }
 }
 
@@ -255,18 +279,12 @@ const SWATCH: Vec2 = vec2(16.0, 14.0);
 const AROUND: f64 = PERCENT * NEGLIGIBLE;
 
 pub(super) enum ScanAction {
-    Export(ScanFile),
+    Export,
     Color(String, Option<[u8; 3]>),
 }
 
 /// Shows the picture, in which these colours were chosen by the names of optimizers; returns the requested action.
-pub(super) fn show(
-    ui: &mut Ui,
-    scan: &ScanResult,
-    name: &str,
-    chosen: &ScanColors,
-    figure_layout: &mut FigureLayout,
-) -> Option<ScanAction> {
+pub(super) fn show(ui: &mut Ui, scan: &ScanResult, name: &str, chosen: &ScanColors) -> Option<ScanAction> {
     let known = scan.known();
     let all = scan.axes.grid_points();
     let rates = &scan.axes.learning_rates;
@@ -276,11 +294,7 @@ pub(super) fn show(
         scan.axes.replicates,
         scan.axes.steps
     );
-    let export = ui.add_enabled_ui(known > 0, |ui| {
-        let (menu, asked) = figure_layout.export_menu(ui, &ScanFile::ALL, ScanFile::Table);
-        menu.on_disabled_hover_text("There is nothing to export until the first grid point is complete");
-        asked
-    });
+    let export = ui.button("Export…").accessible_name("Export the scan").clicked();
     ui.add(egui::Label::new(RichText::new(about).small().weak()).wrap());
     let color = colors(ui, scan, chosen);
     let height = ui.available_height();
@@ -296,7 +310,7 @@ pub(super) fn show(
     ui.label(RichText::new(about).small().weak());
     plots.plots.iter_mut().for_each(|plot| plot.title = None);
     improvement(ui, scan, &plots, (ui.available_height() - 6.0).max(110.0));
-    export.inner.map(ScanAction::Export).or(color)
+    export.then_some(ScanAction::Export).or(color)
 }
 
 fn colors(ui: &mut Ui, scan: &ScanResult, chosen: &ScanColors) -> Option<ScanAction> {

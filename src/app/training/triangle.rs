@@ -248,10 +248,10 @@ fn key<'n>(ui: &mut Ui, text: RichText, colors: impl Iterator<Item = (Color32, &
 /// Explains why a run has no measures, and what to do.
 fn why_unmeasured(run: &Summary, detail: &RunDetail) -> String {
     let Some(training) = detail.in_force.as_ref().and_then(Preset::training) else {
-        return "Nothing is measured in this run. In your own training, `vs.torch.Probe` measures it.".to_owned();
+        return "Nothing is measured in this run. In your own training, “vs.torch.Probe” measures it.".to_owned();
     };
     match training.course.measure_every {
-        0 => "Nothing is measured in this run: its `measure_every` is 0. Set it for the next run.".to_owned(),
+        0 => "Nothing is measured in this run: its “measure_every” is 0. Set it for the next run.".to_owned(),
         _ if training.batch_size < 4 => "Noise cannot be measured in so small batches: set a larger batch size.".into(),
         every if run.is_open() && run.step() < every => {
             format!("Nothing is measured yet; the first measures are due after {} steps.", grouped(every))

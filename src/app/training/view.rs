@@ -14,17 +14,18 @@ use super::dialogs::{Dialog, DialogDecision, RunQuestion};
 use super::editor::{Feasibility, ForkPoint, TrainingFault};
 use super::list::{ListInput, RunsAction, line_with_name};
 use super::panel::TrainingPanel;
-use super::plots::export_table;
+use super::plots::TrainingExport;
 use super::plotter::RunCurves;
 use super::summary::Summary;
 use super::watcher::WatcherCommand;
 use super::worker::{WorkerAction, WorkerState};
 use super::{controls, detail, list};
 use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::export::ExportKind;
 use crate::app::shell::presets::PresetCatalog;
 use crate::app::shell::window::WindowLayout;
 use crate::app::shell::window::{Edge, PanelSizes, SidePanel};
-use crate::app::widgets::form::small_button;
+use crate::app::widgets::form::{small_button, with_quotes};
 use crate::runs::run_column;
 
 const NOT_READY: &str = "The training worker is not ready";
@@ -58,7 +59,7 @@ impl TrainingPanel {
             if is_table {
                 self.runs_table(ui, requests);
             } else {
-                self.plots(ui);
+                self.plots(ui, requests);
             }
         });
         self.sync_curves();
@@ -159,7 +160,7 @@ impl TrainingPanel {
             // The fault is shown below its field, if that is visible.
             let text = match self.editor.field_name(fault).filter(|name| !name.is_empty()) {
                 Some(name) => format!("“{name}” can't be used as it is; see below."),
-                None => fault.message.clone(),
+                None => with_quotes(&fault.message),
             };
             ui.add(Label::new(RichText::new(text).color(ui.visuals().error_fg_color)).wrap());
         }
@@ -294,11 +295,13 @@ impl TrainingPanel {
 fn show_found(ui: &mut Ui, Feasibility { data, capacity }: &Feasibility) {
     let visuals = ui.visuals();
     let [usual, warning] = [visuals.weak_text_color(), visuals.warn_fg_color];
-    let show = |ui: &mut Ui, text: String, color| ui.add(Label::new(RichText::new(text).small().color(color)).wrap());
+    let show = |ui: &mut Ui, text: String, color| {
+        ui.add(Label::new(RichText::new(with_quotes(&text)).small().color(color)).wrap())
+    };
     if let Ok(DataStatus { data, is_fallback, warnings }) = data {
         let line = show(ui, format!("Data: {data}"), if *is_fallback { warning } else { usual });
         if !warnings.is_empty() {
-            line.on_hover_text(warnings.join("\n"));
+            line.on_hover_text(with_quotes(&warnings.join("\n")));
         }
     }
     if let Some(CapacityReport { needs, lacks: None, warning: found }) = capacity {
@@ -352,10 +355,9 @@ impl TrainingPanel {
             Some(RunsAction::Compare(runs)) => self.show_differences(ctx, runs),
             Some(RunsAction::Delete(runs)) => self.ask_to_delete(&runs),
             Some(RunsAction::Tag(runs, tag, is_added)) => self.tag(&runs, &tag, is_added),
-            Some(RunsAction::ExportPoints(runs)) => self.exports.begin(ctx, move || export_table(&runs)),
-            Some(RunsAction::ExportTable(bytes)) => {
-                let suggested_name = "table-of-runs.csv".to_owned();
-                requests.actions.push(Action::SaveBytes { bytes, suggested_name });
+            Some(RunsAction::Export(runs, lines)) => {
+                self.table_export = Some(TrainingExport::Runs(runs, lines));
+                requests.actions.push(Action::Export(Some(ExportKind::Data)));
             }
             Some(RunsAction::Import) => requests.actions.push(Action::ChooseRunsFolder { follows: false }),
             Some(RunsAction::Follow) => requests.actions.push(Action::ChooseRunsFolder { follows: true }),

@@ -232,7 +232,7 @@ fn command(ui: &mut Ui, requests: &mut Requests) -> Option<WorkerAction> {
         ui.add(Label::new(RichText::new(SETUP).monospace().strong()).selectable(true));
         if ui.add(Button::new("Copy")).accessible_name("Copy the command that installs the worker").clicked() {
             ui.ctx().copy_text(SETUP.to_owned());
-            requests.actions.push(Action::Notify(format!("Copied `{SETUP}`.")));
+            requests.actions.push(Action::Notify(format!("Copied “{SETUP}”.")));
         }
         again = ui.add(Button::new("Look again")).accessible_name("Look for the worker again").clicked();
     });
@@ -335,7 +335,7 @@ impl InstallCommand {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let output = command.output().map_err(|error| {
             let (program, folder) = (self.program.display(), self.folder.display());
-            format!("`{program}` cannot be started in {folder}: {error}. Run the command below in a terminal.")
+            format!("“{program}” cannot be started in {folder}: {error}. Run the command below in a terminal.")
         })?;
         if !output.status.success() {
             let messages = String::from_utf8_lossy(&output.stderr);

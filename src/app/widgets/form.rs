@@ -1,5 +1,5 @@
-//! Rows of a form with names at the left and aligned controls, buttons, check boxes, lists and menus, the layout of
-//! figures, and marks of controls.
+//! Rows of a form with names at the left and aligned controls, buttons, check boxes, lists and menus, and marks of
+//! controls.
 
 use std::fmt;
 use std::hash::Hash;
@@ -7,12 +7,11 @@ use std::hash::Hash;
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::style::ScrollStyle;
 use egui::{
-    Align, Button, Checkbox, CollapsingHeader, ComboBox, Context, DragValue, Grid, Id, IntoAtoms, Label, Layout,
-    PopupCloseBehavior, RadioButton, Rect, Response, RichText, ScrollArea, Stroke, StrokeKind, Ui, Widget, vec2,
+    Align, Button, Checkbox, CollapsingHeader, ComboBox, Context, Id, IntoAtoms, Label, Layout, PopupCloseBehavior,
+    RadioButton, Rect, Response, RichText, ScrollArea, Stroke, StrokeKind, Ui, Widget, vec2,
 };
 
 use super::theme;
-use crate::draw::{Figure, FigureError, Format, Options};
 
 /// The width of the column of names, in points.
 pub(crate) const NAME_WIDTH: f32 = 96.0;
@@ -37,6 +36,16 @@ pub(crate) fn line<R>(ui: &mut Ui, name: &str, help: &str, add: impl FnOnce(&mut
         ui.horizontal_wrapped(add).inner
     });
     row.inner
+}
+
+/// Replaces the back quotes around code in a text by quotation marks.
+pub(crate) fn with_quotes(text: &str) -> String {
+    let mark = |(index, part): (usize, &str)| match index {
+        0 => part.to_owned(),
+        odd if odd % 2 == 1 => format!("“{part}"),
+        _ => format!("”{part}"),
+    };
+    text.split('`').enumerate().map(mark).collect()
 }
 
 /// Shows a row with a name and a list of choices; leaves `reserve` points of the row free.
@@ -117,6 +126,12 @@ pub(crate) fn small_button(ui: &mut Ui, enabled: bool, text: &str, name: &str, h
     button.on_hover_text(help).on_disabled_hover_text(help).accessible_name(name).clicked()
 }
 
+/// Shows the button of the main action of a dialog, in the accent colour.
+pub(crate) fn primary_button(ui: &mut Ui, enabled: bool, text: &str) -> Response {
+    let (fill, color) = (ui.visuals().hyperlink_color, ui.visuals().extreme_bg_color);
+    ui.add_enabled(enabled, Button::new(RichText::new(text).strong().color(color)).fill(fill))
+}
+
 /// A check box or a radio button with an outline, which egui's style gives to every button or to none.
 pub(crate) struct Outlined<W>(pub W);
 
@@ -155,67 +170,6 @@ pub(crate) fn radio_button<'a, V: PartialEq>(
 pub(crate) fn stays_open(name: impl IntoAtoms<'static>) -> MenuButton<'static> {
     let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
     MenuButton::new(name).config(config)
-}
-
-/// The layout of a figure's file.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct FigureLayout {
-    pub options: Options,
-    /// The resolution of a PNG in dots per inch.
-    pub dpi: f64,
-}
-
-impl Default for FigureLayout {
-    fn default() -> Self {
-        FigureLayout { options: Options::default(), dpi: 300.0 }
-    }
-}
-
-impl FigureLayout {
-    /// Encodes a figure as a file.
-    pub(crate) fn file(&self, figure: &Figure, format: Format) -> Result<Vec<u8>, FigureError> {
-        figure.render(&self.options)?.to_file(format, self.dpi)
-    }
-
-    pub(crate) fn ui(&mut self, ui: &mut Ui) {
-        Grid::new("figure").num_columns(2).show(ui, |ui| {
-            theme::frame_fields(ui);
-            let mut row = |name: &str, label: &str, value: &mut f64, range, suffix: &str| {
-                ui.label(label);
-                ui.add(DragValue::new(value).range(range).suffix(suffix)).accessible_name(name);
-                ui.end_row();
-            };
-            row("Figure width", "Width of figures", &mut self.options.width_mm, 30.0..=500.0, " mm");
-            row("Figure font size", "Size of their type", &mut self.options.font_size, 4.0..=40.0, " pt");
-            row("Figure resolution", "Dots per inch of PNG", &mut self.dpi, 50.0..=1200.0, " dpi");
-        });
-        check_box(ui, &mut self.options.title, "Title above");
-    }
-
-    /// Shows a menu that exports plots, with the layout above the files; returns the chosen file. A line separates the
-    /// table from the figures.
-    pub(crate) fn export_menu<F: Copy + PartialEq>(
-        &mut self,
-        ui: &mut Ui,
-        files: &[(F, &str)],
-        table: F,
-    ) -> (Response, Option<F>) {
-        let mut asked = None;
-        let (menu, _) = stays_open("Export").ui(ui, |ui| {
-            self.ui(ui);
-            ui.separator();
-            for (file, label) in files {
-                if *file == table {
-                    ui.separator();
-                }
-                if ui.button(*label).clicked() {
-                    asked = Some(*file);
-                    ui.close();
-                }
-            }
-        });
-        (menu, asked)
-    }
 }
 
 /// The time for which a control is marked, in seconds.
@@ -274,7 +228,13 @@ fn highlight_id() -> Id {
 
 #[cfg(test)]
 mod tests {
-    use super::{TALLEST_LIST, scrolled_list};
+    use super::{TALLEST_LIST, scrolled_list, with_quotes};
+
+    #[test]
+    fn code_in_back_quotes_is_shown_in_quotation_marks() {
+        assert_eq!(with_quotes("Type `valleyscope data text`, or `a`."), "Type “valleyscope data text”, or “a”.");
+        assert_eq!(with_quotes("none"), "none");
+    }
 
     #[test]
     fn a_list_that_scrolls_has_a_bar_that_is_always_visible() {

@@ -15,7 +15,9 @@ use valleyscope_engine::typed_text::TypedError;
 
 use super::form;
 
-pub(crate) use super::typed_kinds::{RuleChoice, copy_entries, gradient, landscape_as_text, rule_as_text};
+pub(crate) use super::typed_kinds::{
+    RuleChoice, copy_entries, gradient, landscape_as_text, landscape_text, rule_as_text,
+};
 
 /// The parts of the language that rules and landscapes share, with their meanings.
 const LANGUAGE: &[(&str, &str)] = &[

@@ -12,7 +12,7 @@ use crate::draw::install_font;
 const ANIMATION_SECS: f32 = 0.08;
 
 /// The usual size of text and of buttons, in points.
-const BODY_SIZE: f32 = 13.5;
+pub(crate) const BODY_SIZE: f32 = 13.5;
 
 struct Palette {
     /// The background of the landscape.

@@ -297,12 +297,8 @@ pub(crate) fn gradient(ui: &mut Ui, kind: LandscapeKind) {
     }
 }
 
-/// Makes a typed copy of a landscape: its parameters' values are the defaults of the text, and the rotation stays.
-///
-/// # Errors
-///
-/// Fails with the reason why the landscape cannot be written as text.
-pub(crate) fn landscape_as_text(landscape: &LandscapeSpec) -> Result<LandscapeSpec, String> {
+/// Writes a landscape as text: its parameters' values are the defaults.
+pub(crate) fn landscape_text(landscape: &LandscapeSpec) -> String {
     let mut parameters: Vec<(&SettingInfo, f64)> = landscape.parameters().collect();
     let _rotation = parameters.pop();
     let mut text = String::new();
@@ -313,8 +309,16 @@ pub(crate) fn landscape_as_text(landscape: &LandscapeSpec) -> Result<LandscapeSp
         writeln!(text, "param {} = {value} in {low}..{high}", of.key).expect("a string takes all text");
     }
     let names: Vec<&str> = parameters.iter().map(|(of, _)| of.key).collect();
-    text += &landscape.kind().program().loss_text(&names);
-    let name = landscape.kind().name();
+    text + &landscape.kind().program().loss_text(&names)
+}
+
+/// Makes a typed copy of a landscape, with the same parameters and rotation.
+///
+/// # Errors
+///
+/// Fails with the reason why the landscape cannot be written as text.
+pub(crate) fn landscape_as_text(landscape: &LandscapeSpec) -> Result<LandscapeSpec, String> {
+    let (name, text) = (landscape.kind().name(), landscape_text(landscape));
     let refused = |reason: String| format!("{name} cannot be written as text: {reason}.");
     let kind: LandscapeKind = read_as(&format!("{name} as text"), &text).map_err(|mistake| refused(mistake.message))?;
     let mut copy = LandscapeSpec::new(kind);

@@ -102,6 +102,12 @@ impl Figure {
         self
     }
 
+    /// The figure with another title.
+    pub fn titled(mut self, title: &str) -> Figure {
+        title.clone_into(&mut self.about.title);
+        self
+    }
+
     /// Lays the figure out and draws it.
     pub fn render(&self, options: &Options) -> Result<Svg, FigureError> {
         let Options { width_mm, font_size, title, background } = *options;

@@ -83,6 +83,8 @@ struct Metric {
     explanation: &'static str,
     /// The ranges of the mean and of the deviation.
     range: [[f64; 2]; 2],
+    /// The exact mean and deviation of each optimizer at the first step, which the page shows before it plays.
+    first: Vec<[f64; 2]>,
 }
 
 #[derive(Serialize)]
@@ -216,7 +218,9 @@ fn packed(
         .enumerate()
         .map(|(index, metric)| {
             let info = metric.info(&run.plan.spec.landscape).expect("the lesson fits its landscapes");
-            Metric { title: info.title, name: info.name, explanation: info.explanation, range: ranges(run, index) }
+            let first = run.ensembles.iter().map(|ensemble| ensemble.metrics[index][0]).collect();
+            let range = ranges(run, index);
+            Metric { title: info.title, name: info.name, explanation: info.explanation, range, first }
         })
         .collect();
     let mut packed = Packed::default();

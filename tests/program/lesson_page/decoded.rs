@@ -50,6 +50,8 @@ pub(super) struct Run {
 pub(super) struct Metric {
     pub title: String,
     range: [[f64; 2]; 2],
+    /// The mean and the deviation of each optimizer at the first step; `None` where it is not finite.
+    pub first: Vec<[Option<f64>; 2]>,
 }
 
 pub(super) struct Ensemble {
@@ -149,8 +151,11 @@ fn run(value: &Value, optimizers: usize) -> Run {
     let optimizers = value["optimizers"].as_array().map_or(optimizers, Vec::len);
     let frames = whole(&value["frames"]) as usize;
     let place = ranges(&value["place"]);
-    let metrics =
-        list(&value["metrics"], |metric| Metric { title: text(&metric["title"]), range: ranges(&metric["range"]) });
+    let metrics = list(&value["metrics"], |metric| Metric {
+        title: text(&metric["title"]),
+        range: ranges(&metric["range"]),
+        first: list(&metric["first"], |pair| [0, 1].map(|part| pair[part].as_f64())),
+    });
     let bytes = STANDARD.decode(value["data"].as_str().unwrap()).unwrap();
     let mut bytes = bytes.into_iter();
     let mut pair = |ranges: [[f64; 2]; 2]| ranges.map(|range| Series { codes: codes(&mut bytes, frames), range });

@@ -238,7 +238,7 @@ fn expect_simulated(page: &Page, preset: &LandscapePreset) {
                 }
                 simulation.advance();
             }
-            for (ensemble, packed) in simulation.ensembles().iter().zip(&run.ensembles) {
+            for (of, (ensemble, packed)) in simulation.ensembles().iter().zip(&run.ensembles).enumerate() {
                 let means = packed.mean.iter().zip(ensemble.mean_position());
                 let positions = packed.particles.iter().zip(ensemble.positions());
                 let positions = positions.flat_map(|(packed, position)| packed.iter().zip(position));
@@ -255,6 +255,11 @@ fn expect_simulated(page: &Page, preset: &LandscapePreset) {
                         "effective step size" if step > 0 => sample.effective_step,
                         _ => continue,
                     };
+                    if frame == 0 {
+                        let [mean, std] = metric.first[of].map(|value| value.unwrap());
+                        let is_near = |value: f64, exact: f64| (value - exact).abs() <= 1e-15 * exact.abs();
+                        assert!(is_near(mean, exact.mean) && is_near(std, exact.std), "{}", metric.title);
+                    }
                     packed[0].expect(frame, exact.mean);
                     packed[1].expect(frame, exact.std);
                     compared += 2;

@@ -1,12 +1,12 @@
 //! Simulations side by side, as their user adds, sets, compares and saves them.
 
-use std::fs;
 
 use egui::accesskit::Role;
 use egui::{Event, Key, Modifiers, PointerButton, Rect, vec2};
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope_experiments::preset::Preset;
 
+use super::exports::{export, open_sheet};
 use super::harness::{App, Begin, PLAIN};
 use super::library::{begun, ended, finished, is_complete, set_slope};
 use super::training::{compare, listed, open_tab, select, trained};
@@ -357,21 +357,15 @@ fn diagrams_side_by_side_are_shown_again_after_a_restart() {
     }
 }
 
-/// Writes an export of the menu into a file; returns its text.
-fn exported(app: &mut App, entry: &str, name: &str) -> String {
-    app.button("Export");
-    app.button(entry);
-    app.until("the path", |app| app.harness.query_by_role_and_label(Role::TextInput, "Path of the file").is_some());
-    let path = app.folder.path().join(name);
-    app.type_path(&path);
-    app.until("the file", |app| app.shows("Saved ") && path.exists());
-    fs::read_to_string(&path).expect("the file can be read")
+/// Exports a file of a kind and a format; returns its text.
+fn exported(app: &mut App, kind: &str, format: &str, name: &str) -> String {
+    String::from_utf8(export(app, kind, &[format], name)).expect("it is text")
 }
 
 #[test]
 fn scores_of_diagrams_side_by_side_are_one_table() {
     let (mut app, _diagrams) = three();
-    let table = exported(&mut app, "Scores as CSV…", "scores.csv");
+    let table = exported(&mut app, "Data", "CSV", "scores.csv");
     let mut lines = table.lines();
     assert!(lines.next().expect("a header").starts_with("diagram,sharpness,noise,winner,"));
     let titles: Vec<&str> = lines.filter_map(|line| line.split(',').next()).collect();
@@ -394,10 +388,10 @@ fn a_given_name_is_used_above_the_map_in_the_readout_and_in_the_table() {
     app.harness.run_steps(2);
     app.key(Key::Escape);
     assert!(app.shows("Open Steep"), "Escape gives up the change of a name");
-    let table = exported(&mut app, "Scores as CSV…", "named.csv");
+    let table = exported(&mut app, "Data", "CSV", "named.csv");
     assert!(table.contains("\nSteep,"), "{}", &table[..200]);
     // The title above a figure, which its metadata hold too.
-    let svg = exported(&mut app, "Figure as SVG…", "named.svg");
+    let svg = exported(&mut app, "Figure", "SVG", "named.svg");
     let title = svg.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>")).expect("a title").0;
     assert_eq!(title, "Small, changed: c = 0.6; Small; Steep");
 }
@@ -416,10 +410,10 @@ fn compared_diagrams_are_exported_as_one_figure_with_one_legend() {
     again.until("the maps", |app| app.harness.query_by_label("Diagram beside, 2").is_some());
     again.click(Role::CheckBox, "Letters");
     again.until("the letters", |app| app.shows("A = Adam") && app.shows("S = Signum"));
-    again.button("Export");
-    assert!(again.shows("Figures and scores are those of the 3 diagrams side by side."));
+    open_sheet(&mut again, "Figure");
+    assert!(again.shows("The diagrams side by side"));
     again.key(Key::Escape);
-    let svg = exported(&mut again, "Figure as SVG…", "three.svg");
+    let svg = exported(&mut again, "Figure", "SVG", "three.svg");
     for (text, count) in [(">c = 0.6<", 1), (">c = 0.5<", 1), (">c = 0.1<", 1), (">A = Adam<", 1)] {
         assert_eq!(svg.matches(text).count(), count, "{text}");
     }

@@ -8,6 +8,7 @@ use egui::accesskit::Role;
 use egui::{Key, Modifiers, ViewportCommand};
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::draw::{Figure, Options, PAGE_MM, Trajectories};
+use valleyscope::export::NpzReader;
 use valleyscope::sweep::result::RawFormat;
 use valleyscope_engine::simulation::Simulation;
 use valleyscope_engine::sweep::{Backend, Precision, SweepSpec, pixel_runs};
@@ -40,22 +41,64 @@ fn built_in(app: &mut App, name: &str) -> LandscapePreset {
     preset.clone()
 }
 
+/// Opens the sheet of exports with a kind.
+pub fn open_sheet(app: &mut App, kind: &str) {
+    app.menu("File", "Export…");
+    app.button(kind);
+}
+
+/// Waits until the sheet shows the file of its present options.
+fn preview(app: &mut App) {
+    app.until("the preview", |app| !app.shows("Drawing the preview") && !app.shows("Making the file"));
+}
+
+/// Exports the file of the open sheet; returns its bytes.
+pub fn export_as(app: &mut App, name: &str) -> Vec<u8> {
+    app.button("Export the file");
+    let path = app.folder.path().join(name);
+    app.type_path(&path);
+    app.until("the file", |app| path.exists() && app.shows("Saved "));
+    assert!(!app.shows("Export the file"), "the sheet is closed");
+    app.settle();
+    std::fs::read(path).expect("it was written")
+}
+
+/// Exports the file of a kind and of the formats or contents with these names.
+pub fn export(app: &mut App, kind: &str, choices: &[&str], name: &str) -> Vec<u8> {
+    open_sheet(app, kind);
+    for choice in choices {
+        app.click(Role::RadioButton, choice);
+    }
+    export_as(app, name)
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).expect("it is text")
+}
+
 #[test]
 fn the_landscape_is_exported_as_the_figure_of_its_preset() {
     let mut app = App::plain();
     let preset = built_in(&mut app, "fig1c");
-    app.menu("File", "Export figure…");
-    app.click(Role::RadioButton, "SVG");
-    app.button("Save…");
-    app.until("the question where it goes", |app| {
-        app.harness.query_by_role_and_label(Role::TextInput, "Path of the file").is_some()
-    });
-    let path = app.folder.path().join("figure.svg");
-    app.type_path(&path);
-    app.until("the file", |_| path.exists());
-    let svg = std::fs::read_to_string(&path).expect("it was written");
+    let svg = text(export(&mut app, "Figure", &["SVG"], "figure.svg"));
     assert!(svg.contains(&preset.title) && svg.contains("width=\"180.000mm\""));
     assert!(svg == drawn_again(&svg), "another figure than that of the preset within");
+}
+
+#[test]
+fn a_figure_has_the_chosen_title_and_size_of_type() {
+    let mut app = App::plain();
+    open_sheet(&mut app, "Figure");
+    app.click(Role::RadioButton, "SVG");
+    app.click(Role::CheckBox, "Title above");
+    app.replace("Title of the file", Role::TextInput, "A valley of ours");
+    set_number(&mut app, "Size of type", 11.0);
+    set_number(&mut app, "Width of figures", 120.0);
+    preview(&mut app);
+    assert!(app.harness.query_by_role_and_label(Role::Image, "Preview").is_some() && app.shows("SVG · 120 × "));
+    let svg = text(export_as(&mut app, "figure.svg"));
+    assert!(svg.contains(">A valley of ours</text>") && svg.contains("<title>A valley of ours</title>"));
+    assert!(svg.contains("width=\"120.000mm\"") && svg.contains("font-size=\"11"), "{}", &svg[..2000]);
 }
 
 fn step(app: &App) -> u64 {
@@ -67,18 +110,15 @@ fn an_animation_replays_changes_by_default() {
     let mut app = App::plain();
     // Returns for each of the two choices whether it is present and chosen.
     let choices = |app: &App| {
-        ["as the session went, with its change", "as they are now, from step 0 on"].map(|name| {
+        ["As it went, with its change", "With the present settings"].map(|name| {
             let button = app.harness.query_by_role_and_label(Role::RadioButton, name)?;
             Some(button.accesskit_node().toggled() == Some(egui::accesskit::Toggled::True))
         })
     };
     app.set_slider("Noise σ", 0.5);
-    app.menu("File", "Export animation…");
+    open_sheet(&mut app, "Animation");
     app.settle();
-    assert!(
-        app.shows("with the settings as they are now") && choices(&app) == [None; 2],
-        "a change before the first step is no choice"
-    );
+    assert_eq!(choices(&app), [None; 2], "a change before the first step is no choice");
     app.button("Cancel");
     app.button("Single step");
     app.until("a step", |app| step(app) == 1);
@@ -86,9 +126,9 @@ fn an_animation_replays_changes_by_default() {
     app.until("the change", |app| {
         app.state().live().snapshot.as_ref().is_some_and(|it| !it.sessions[0].record.changes.is_empty())
     });
-    app.menu("File", "Export animation…");
+    open_sheet(&mut app, "Animation");
     assert_eq!(choices(&app), [Some(true), Some(false)]);
-    app.click(Role::RadioButton, "as they are now, from step 0 on");
+    app.click(Role::RadioButton, "With the present settings");
     assert_eq!(choices(&app), [Some(false), Some(true)]);
 }
 
@@ -102,17 +142,7 @@ fn the_plots_of_the_session_are_exported_with_marks_of_its_changes() {
         app.button("Single step");
     }
     app.until("ten steps", |app| step(app) == 10);
-    app.menu("File", "Export figure…");
-    app.click(Role::RadioButton, "Plots");
-    app.click(Role::RadioButton, "SVG");
-    app.button("Save…");
-    app.until("the question where it goes", |app| {
-        app.harness.query_by_role_and_label(Role::TextInput, "Path of the file").is_some()
-    });
-    let path = app.folder.path().join("plots.svg");
-    app.type_path(&path);
-    app.until("the file", |_| path.exists());
-    let svg = std::fs::read_to_string(&path).expect("it was written");
+    let svg = text(export(&mut app, "Figure", &["Plots", "SVG"], "plots.svg"));
     for text in ["effective step size", "loss L", "spread |v|", "steps", "Adam", "FOCUS", "1: step 1, σ 1 → 2"] {
         assert!(svg.contains(&format!(">{text}<")), "{text} is in the figure");
     }
@@ -128,39 +158,30 @@ fn set_number(app: &mut App, name: &str, value: f64) {
     app.harness.run_steps(2);
 }
 
-fn type_target(app: &mut App, path: &std::path::Path) {
-    app.replace("To", Role::TextInput, path.to_str().expect("a path in UTF-8"));
-}
-
-/// Begins the export of the dialog as soon as its settings are checked.
-fn begin_export(app: &mut App) {
-    const BUTTON: &str = "Export animation";
-    let is_enabled =
-        |app: &App| !app.harness.get_by_role_and_label(Role::Button, BUTTON).accesskit_node().is_disabled();
-    app.until("the check of the settings", is_enabled);
-    app.button(BUTTON);
-}
-
 fn begin_long_export(app: &mut App) {
-    app.menu("File", "Export animation…");
-    let path = app.folder.path().join("run.gif");
-    set_number(app, "to", 100000.0);
+    open_sheet(app, "Animation");
+    set_number(app, "Last step", 100000.0);
     set_number(app, "Steps a frame", 10.0);
-    type_target(app, &path);
-    begin_export(app);
+    preview(app);
+    app.button("Export the file");
+    let path = app.folder.path().join("run.gif");
+    app.type_path(&path);
+    app.until("the progress", |app| app.shows("Exporting run.gif"));
 }
 
 #[test]
 fn an_animation_is_exported_in_the_background_while_the_run_goes_on() {
     let mut app = drawing(true);
     app.until("some steps", |app| step(app) > 20);
-    app.menu("File", "Export animation…");
-    let path = app.folder.path().join("run.gif");
-    set_number(&mut app, "to", 30.0);
+    open_sheet(&mut app, "Animation");
+    set_number(&mut app, "Last step", 30.0);
     set_number(&mut app, "Steps a frame", 10.0);
-    type_target(&mut app, &path);
-    begin_export(&mut app);
-    assert!(app.shows("Exporting run.gif"));
+    preview(&mut app);
+    assert!(app.shows("GIF · 4 frames, 0.2 seconds"));
+    app.button("Export the file");
+    let path = app.folder.path().join("run.gif");
+    app.type_path(&path);
+    app.until("the progress", |app| app.shows("Exporting run.gif"));
     let begun = step(&app);
     app.until("the file", |app| app.shows("Saved 4 frames to"));
     assert!(step(&app) > begun && app.state().live().is_playing(), "the run goes on");
@@ -183,7 +204,6 @@ fn quitting_asks_before_it_stops_an_export() {
     assert!(app.close().contains(&ViewportCommand::CancelClose));
     app.harness.run_steps(3);
     assert!(app.shows("Quit and stop an export?") && app.shows("nothing of it will be kept"));
-    assert!(!app.shows("Export…"), "a running export cannot be exported");
     app.harness.key_press(Key::Escape);
     app.harness.run_steps(3);
     assert!(!app.shows("Quit and stop") && app.shows("Exporting run.gif"));
@@ -202,15 +222,20 @@ fn a_cancelled_export_needs_no_question() {
 }
 
 #[test]
-fn the_dialog_of_animations_reports_what_is_wrong_with_the_path() {
-    let mut app = App::plain();
-    app.menu("File", "Export animation…");
-    let nowhere = app.folder.path().join("nowhere").join("run.gif");
-    type_target(&mut app, &nowhere);
-    app.until("the check", |app| app.shows("There is no folder"));
+fn an_animation_replaces_a_file_only_after_a_question() {
+    let mut app = drawing(false);
     let there = app.write("there.gif", "an older one");
-    type_target(&mut app, &there);
-    app.until("the check", |app| app.shows("Replace the file and export") && !app.shows("There is no folder"));
+    for (answer, is_kept) in [("Keep the old file", true), ("Replace", false)] {
+        open_sheet(&mut app, "Animation");
+        set_number(&mut app, "Last step", 10.0);
+        set_number(&mut app, "Steps a frame", 10.0);
+        app.button("Export the file");
+        app.type_path(&there);
+        app.until("the question", |app| app.shows("Replace there.gif?"));
+        app.button(answer);
+        app.until("the end", |app| is_kept || app.shows("Saved 2 frames to"));
+        assert_eq!(std::fs::read(&there).expect("it is there").starts_with(b"an older"), is_kept);
+    }
 }
 
 #[test]
@@ -218,30 +243,101 @@ fn a_picture_is_saved_with_the_chosen_parts() {
     let mut app = drawing(false);
     app.button("Single step");
     app.until("a step", |app| step(app) == 1);
-    app.menu("File", "Export picture…");
+    open_sheet(&mut app, "Picture");
     app.click(Role::RadioButton, "Plots");
-    app.click(Role::CheckBox, "Title");
+    app.click(Role::CheckBox, "Title above");
     set_number(&mut app, "Width in pixels", 500.0);
-    app.button("Save…");
-    app.until("the question where it goes", |app| {
-        app.harness.query_by_role_and_label(Role::TextInput, "Path of the file").is_some()
-    });
-    let path = app.folder.path().join("plots.png");
-    app.type_path(&path);
-    app.until("the file", |_| path.exists());
-    let picture = image::open(&path).expect("a picture");
+    preview(&mut app);
+    assert!(app.harness.query_by_role_and_label(Role::Image, "Preview").is_some());
+    assert!(app.shows("PNG · 500 × 600 pixels · "));
+    let png = export_as(&mut app, "plots.png");
+    let picture = image::load_from_memory(&png).expect("a picture");
     assert_eq!((picture.width(), picture.height()), (500, 600));
 }
 
 #[test]
-fn without_a_graphics_driver_the_export_is_refused_with_the_reason() {
+fn without_a_graphics_driver_a_picture_is_refused_with_the_reason() {
     let mut app = App::plain();
-    app.menu("File", "Export picture…");
-    app.button("Save…");
-    assert!(app.shows("no graphics adapter was found"));
+    open_sheet(&mut app, "Picture");
+    app.until("the reason", |app| app.shows("no graphics adapter was found"));
+    let export = app.harness.get_by_role_and_label(Role::Button, "Export the file");
+    assert!(export.accesskit_node().is_disabled());
 }
 
-const ENTRY: &str = "Raw arrays of all runs as NPY…";
+#[test]
+fn the_sheet_offers_the_kinds_of_each_tab_and_escape_closes_it() {
+    let mut app = App::plain();
+    let kinds = ["Picture", "Figure", "Animation", "Web page", "Data"];
+    let offered =
+        |app: &App| kinds.map(|kind| app.harness.query_by_role_and_label(Role::Button, kind).is_some()).to_vec();
+    for (tab, expected) in [
+        (Key::Num1, [true; 5]),
+        (Key::Num2, [false, true, false, false, true]),
+        (Key::Num3, [false, true, false, false, true]),
+    ] {
+        press(&mut app, Modifiers::COMMAND, tab);
+        press(&mut app, Modifiers::COMMAND, Key::E);
+        app.until("the sheet", |app| app.shows("Export the file"));
+        assert_eq!(offered(&app), expected, "{tab:?}");
+        app.harness.check_accessibility();
+        app.key(Key::Escape);
+        assert!(!app.shows("Export the file"), "Escape closes the sheet");
+    }
+}
+
+#[test]
+fn a_lesson_is_exported_as_a_web_page_and_another_preset_says_why_it_is_not() {
+    let mut app = App::plain();
+    app.menu("File", "Export web page…");
+    app.until("the reason", |app| app.shows("this preset has none"));
+    app.button("Cancel");
+    let lesson = PLAIN
+        .replace("    simulations", "    lesson: [(text: \"Look at the walls.\", set: [Steps(40)])],\n    simulations");
+    let mut app = App::with(&lesson);
+    app.menu("File", "Export web page…");
+    preview(&mut app);
+    assert!(app.shows("HTML · 1 step · ") && app.shows("1 / 1   Look at the walls."));
+    let page = text(export_as(&mut app, "page.html"));
+    assert!(page.contains("Look at the walls.") && page.contains("<title>Plain</title>"));
+}
+
+#[test]
+fn the_table_of_the_plots_holds_what_is_shown() {
+    let second = "(id: 1, rule: Adam(learning_rate: 0.02))";
+    let mut app = App::with(&PLAIN.replace("(id: 1, rule: Focus(learning_rate: 0.01))", second));
+    take_tens(&mut app, 2);
+    app.button("Export the plots");
+    preview(&mut app);
+    assert!(app.shows("CSV · ") && app.shows(" rows · "));
+    let csv = text(export_as(&mut app, "plots.csv"));
+    let lines = csv.lines().filter(|line| line.contains(",Adam,loss,")).count();
+    assert_eq!(lines as u64, step(&app) + 1, "every step has a row");
+    assert!(csv.contains(",Adam (2),loss,") && !csv.contains('"'), "names have no settings");
+    assert!(!csv.contains("free_energy"), "a plot that is off is not shown");
+}
+
+#[test]
+fn a_run_is_exported_as_arrays_and_as_a_preset_that_repeats_it() {
+    let mut app = App::plain();
+    take_tens(&mut app, 2);
+    let npz = export(&mut app, "Data", &["NPZ"], "run.npz");
+    let mut arrays = NpzReader::new(std::io::Cursor::new(npz)).expect("arrays");
+    let (_, shape) = arrays.type_and_shape("positions").expect("positions");
+    assert_eq!(shape[1] as u64, step(&app) + 1);
+    let preset = text(export(&mut app, "Data", &["RON"], "run.ron"));
+    let Preset::Landscape(preset) = Preset::parse(&preset, "test").expect("a preset") else { panic!("a landscape") };
+    assert_eq!(preset.spec(), app.state().document().spec(0));
+}
+
+#[test]
+fn presets_have_small_pictures_that_are_made_in_the_background() {
+    let mut app = App::plain();
+    app.button("Presets");
+    let pictures = |app: &App| app.harness.query_all_by_label_contains("Picture of ").count();
+    app.until("the first pictures", |app| pictures(app) >= 3);
+}
+
+const ENTRY: &str = "NPY";
 
 /// Returns a sweep like the paper's that takes some milliseconds.
 fn paper() -> String {
@@ -255,7 +351,9 @@ fn long() -> String {
 }
 
 fn export_to(app: &mut App, folder: &Path) {
-    app.menu("Export", ENTRY);
+    open_sheet(app, "Data");
+    app.click(Role::RadioButton, ENTRY);
+    app.button("Export the file");
     app.type_over("Path of the folder", folder);
 }
 
@@ -296,12 +394,10 @@ fn raw_arrays_hold_the_diagrams_runs() {
 }
 
 #[test]
-fn another_set_of_optimizers_has_no_raw_arrays_and_the_menu_says_why() {
+fn another_set_of_optimizers_has_no_raw_arrays_and_the_sheet_says_why() {
     let mut app = computed(SMALL);
-    app.button("Export");
-    let entry = app.harness.get_by_role_and_label(Role::Button, ENTRY);
-    assert!(entry.accesskit_node().is_disabled());
-    entry.hover();
+    open_sheet(&mut app, "Data");
+    app.click(Role::RadioButton, ENTRY);
     app.until("the reason", |app| app.shows("exactly Adam, FOCUS and Signum was expected, found Adam, Signum"));
 }
 

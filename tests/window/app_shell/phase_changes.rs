@@ -13,6 +13,7 @@ use valleyscope_engine::optimizer::WEIGHT_DECAY;
 use valleyscope_engine::sweep::{Backend, Cell, Diagram, Metric, PixelOrder, Precision, Quantity, SweepJob, SweepSpec};
 use valleyscope_experiments::preset::built_ins;
 
+use super::exports::open_sheet;
 use super::harness::{App, Begin, Uploads};
 use super::phase::{SMALL, computed};
 
@@ -245,8 +246,9 @@ fn an_export_is_named_by_the_title() {
     app.choose("Rows: what varies", "slope c");
     app.until("the other diagram", |app| is_followed(app) && app.state().phase().present().diagram.is_complete());
     app.settle();
-    app.button("Export");
-    app.button("Whole result as NPZ…");
+    open_sheet(&mut app, "Data");
+    app.click(Role::RadioButton, "NPZ");
+    app.button("Export the file");
     app.until("the path", |app| app.harness.query_by_role_and_label(Role::TextInput, "Path of the file").is_some());
     let path = app.harness.get_by_role_and_label(Role::TextInput, "Path of the file").value().unwrap_or_default();
     assert!(path.ends_with("phase-diagram-slope-c-and-noise-σ.npz"), "{path}");

@@ -22,6 +22,27 @@ fn text(landscape: &LandscapeSpec) -> &'static str {
     landscape.kind().formula().expect("it is typed").text()
 }
 
+/// Converts the landscape to a typed one.
+fn convert(app: &mut App) {
+    app.button("Landscape: text").button("Convert").settle();
+}
+
+#[test]
+fn a_built_in_landscape_is_converted_only_after_its_text_was_shown() {
+    let mut app = App::plain();
+    app.settle();
+    let before = landscape(&app);
+    app.button("Landscape: text").settle();
+    assert!(app.shows("param sharpness = ") && app.shows("A typed landscape with the same losses"));
+    assert_eq!(landscape(&app), before, "the text is a preview");
+    app.key(Key::Escape);
+    assert!(!app.shows("A typed landscape with the same losses") && landscape(&app) == before);
+    app.button("Landscape: text").button("Cancel").settle();
+    assert_eq!(landscape(&app), before);
+    convert(&mut app);
+    assert!(text(&landscape(&app)).contains("param sharpness = "));
+}
+
 fn begin_own(app: &mut App) {
     app.click(Role::ComboBox, "Landscape L");
     app.press("A formula of your own…");
@@ -89,7 +110,7 @@ fn each_built_in_landscape_opens_as_text_with_the_same_losses_view_and_start() {
         app.set_slider("Rotation φ (°)", 20.0).settle();
         let (built_in, start) = (landscape(&app), app.state().document().spec(0).start);
         assert_eq!((built_in.kind(), built_in.rotation_degrees()), (kind, 20.0));
-        app.button("Landscape: text").settle();
+        convert(&mut app);
         let copy = landscape(&app);
         assert!(copy.kind().name().starts_with(&format!("{} as text", kind.name())), "{copy:?}");
         for (of, value) in built_in.parameters() {
@@ -110,7 +131,7 @@ fn undo_takes_back_a_copy_as_text() {
     let mut app = App::plain();
     app.settle();
     let before = app.state().document().clone();
-    app.button("Landscape: text").settle();
+    convert(&mut app);
     assert!(landscape(&app).kind().formula().is_some());
     app.undo();
     assert_eq!(*app.state().document(), before);
@@ -152,7 +173,7 @@ fn a_sweep_runs_on_typed_landscapes() {
     };
     let axes = |app: &App| [wanted(app).rows.of, wanted(app).columns.of];
     let before = axes(&app);
-    app.button("Landscape: text").settle();
+    convert(&mut app);
     assert!(text(&wanted(&app).landscape).contains("param sharpness = 10 in 0.1..1000"));
     assert_eq!(axes(&app), before, "the copy has the parameters of the axes");
     app.until("the diagram of the copy", is_computed);
@@ -171,7 +192,7 @@ fn a_copy_as_text_is_swept_from_the_start_of_the_landscape() {
     let sweep = |app: &App| app.state().phase().preset().sweep.clone();
     let start = sweep(&app).start();
     assert!((sweep(&app).start.is_none(), start) == (true, LandscapeSpec::new(LandscapeKind::Rosenbrock).start()));
-    app.button("Landscape: text").settle();
+    convert(&mut app);
     assert!(sweep(&app).landscape.kind().formula().is_some());
     assert_eq!(sweep(&app).start(), start);
 }

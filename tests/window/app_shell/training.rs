@@ -143,7 +143,7 @@ fn an_empty_tab_explains_how_to_get_runs_and_a_worker() {
     assert!(app.shows("cargo xtask setup"));
     assert!(app.shows("No runs yet"));
     app.button("Copy the command that installs the worker");
-    assert!(app.shows("Copied `cargo xtask setup`"));
+    assert!(app.shows("Copied “cargo xtask setup”"));
     let start = app.harness.get_by_role_and_label(Role::Button, "Start the training");
     assert!(start.accesskit_node().is_disabled());
 }

@@ -1,7 +1,7 @@
 //! Changing settings of a run while it is trained, and marks on its curves.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use egui::accesskit::Role;
@@ -14,6 +14,7 @@ use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::view::{Background, Pen};
 use valleyscope_runs::{Event, EventRecord, MetricId, RunCommand, RunFolder, RunReader, SettingChange, Timestamp};
 
+use super::exports::export;
 use super::harness::{App, Begin};
 use super::training::{begun, begun_scan, choose, compare, finished, listed, open_tab, plotted, select, trained};
 use super::worker::{at_work, end, ready};
@@ -330,23 +331,6 @@ fn the_reason_of_a_failure_the_log_and_the_config_can_be_read() {
     assert!(text(&app, "Configuration of the run").contains("Mnist("));
 }
 
-/// Exports by these menu entries to files of these names in a new folder, which is returned.
-fn export(app: &mut App, files: &[(&str, &str)]) -> PathBuf {
-    let folder = app.folder.path().join("exported");
-    std::fs::create_dir(&folder).expect("a folder can be made");
-    for (entry, name) in files {
-        let path = folder.join(name);
-        app.menu("Export", entry);
-        app.until("the question where it goes", |app| {
-            app.harness.query_by_role_and_label(Role::TextInput, "Path of the file").is_some()
-        });
-        app.type_path(&path);
-        app.until("the file", |_| path.exists());
-        app.settle();
-    }
-    folder
-}
-
 #[test]
 fn a_scan_is_exported_as_figure_scores_and_arrays() {
     let (mut app, run) = open_tab(begun_scan);
@@ -354,23 +338,17 @@ fn a_scan_is_exported_as_figure_scores_and_arrays() {
     choose(&mut app, "Scan");
     app.until("the scan's picture", |app| app.shows("3 of 4 grid points"));
     app.settle();
-    let files = [
-        ("Figure as PNG…", "scan.png"),
-        ("Figure as SVG…", "scan.svg"),
-        ("Figure as PDF…", "scan.pdf"),
-        ("Scores as CSV…", "scan.csv"),
-        ("All numbers as NPZ…", "scan.npz"),
-    ];
-    let folder = export(&mut app, &files);
+    let written = ["PNG", "SVG", "PDF"].map(|format| export(&mut app, "Figure", &[format], &format!("scan.{format}")));
+    let [png, svg, pdf] = written;
+    let [csv, npz] = ["CSV", "NPZ"].map(|format| export(&mut app, "Data", &[format], &format!("scan.{format}")));
     let scan = ScanResult::open(&run).expect("a scan");
     let mut table = Vec::new();
     scan.write_table(&mut table).expect("memory takes all that is written");
-    let written = |name: &str| std::fs::read(folder.join(name)).expect("it was written");
-    assert_eq!(written("scan.csv"), table);
-    let svg = Figure::scan(&scan).render(&Options::default()).expect("rendered").to_string();
-    assert!(written("scan.svg") == svg.into_bytes());
-    assert!(written("scan.png").starts_with(b"\x89PNG") && written("scan.pdf").starts_with(b"%PDF"));
-    assert!(written("scan.npz").starts_with(b"PK"));
+    assert_eq!(csv, table);
+    let figure = Figure::scan(&scan);
+    let options = Options { width_mm: figure.usual_width_mm(), ..Options::default() };
+    assert!(svg == figure.render(&options).expect("rendered").to_string().into_bytes());
+    assert!(png.starts_with(b"\x89PNG") && pdf.starts_with(b"%PDF") && npz.starts_with(b"PK"));
 }
 
 #[test]
@@ -387,8 +365,7 @@ fn curves_have_the_colours_of_their_optimizers() {
         drawn.len() == 4 && drawn.iter().all(|drawn| drawn.tracks.contains_key(&MetricId::LOSS))
     });
     app.settle();
-    let folder = export(&mut app, &[("Figure as SVG…", "curves.svg")]);
-    let svg = std::fs::read_to_string(folder.join("curves.svg")).expect("it was written");
+    let svg = String::from_utf8(export(&mut app, "Figure", &["SVG"], "curves.svg")).expect("it is text");
     let line = |rule: &str, number: usize| {
         let rule = RuleKind::named(rule).expect("there is such a rule").info();
         let [red, green, blue] = Pen::new(rule.color, number).color_on(Background::Light);
@@ -419,8 +396,7 @@ fn a_colour_that_is_chosen_for_a_run_is_that_of_its_curve_and_kept_with_the_sess
     let memory = app.state().training().memory();
     let chosen = *memory.pens.colors.values().next().expect("it was chosen");
     assert!(memory.pens.colors.len() == 1 && chosen[0].abs_diff(red) <= 1 && chosen[1].abs_diff(20) <= 1, "{chosen:?}");
-    let folder = export(&mut app, &[("Figure as SVG…", "curves.svg")]);
-    let svg = std::fs::read_to_string(folder.join("curves.svg")).expect("it was written");
+    let svg = String::from_utf8(export(&mut app, "Figure", &["SVG"], "curves.svg")).expect("it is text");
     let [red, green, blue] = Pen::new(chosen, 0).color_on(Background::Light);
     assert!(svg.contains(&format!("stroke=\"#{red:02x}{green:02x}{blue:02x}\"")), "no {chosen:?}");
     let storage = app.state().session();
@@ -440,18 +416,13 @@ fn curves_are_exported_as_figures_and_points() {
     });
     listed(&mut app, 1);
     select(&mut app, "Alone");
-    let files = [
-        ("Figure as PNG…", "curves.png"),
-        ("Figure as SVG…", "curves.svg"),
-        ("Figure as PDF…", "curves.pdf"),
-        ("All points as CSV…", "curves.csv"),
-    ];
-    let folder = export(&mut app, &files);
-    let written = |name: &str| std::fs::read(folder.join(name)).expect("it was written");
-    let svg = String::from_utf8(written("curves.svg")).expect("it is text");
+    let [png, svg, pdf] =
+        ["PNG", "SVG", "PDF"].map(|format| export(&mut app, "Figure", &[format], &format!("curves.{format}")));
+    let csv = export(&mut app, "Data", &[], "curves.csv");
+    let svg = String::from_utf8(svg).expect("it is text");
     for said in [">FOCUS, γ 0.2<", ">train loss<", ">test accuracy (%)<", ">steps<", "Mnist("] {
         assert!(svg.contains(said), "no {said} in the figure");
     }
-    assert!(written("curves.png").starts_with(b"\x89PNG") && written("curves.pdf").starts_with(b"%PDF"));
-    assert!(written("curves.csv").starts_with(b"step,time,wall_s,loss,"));
+    assert!(png.starts_with(b"\x89PNG") && pdf.starts_with(b"%PDF"));
+    assert!(csv.starts_with(b"step,time,wall_s,loss,"));
 }

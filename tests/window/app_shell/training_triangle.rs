@@ -93,8 +93,8 @@ fn the_tab_of_a_run_without_measures_explains_why() {
     });
     listed(&mut app, 5);
     for (title, why) in [
-        ("Own", "`vs.torch.Probe`"),
-        ("None", "its `measure_every` is 0"),
+        ("Own", "“vs.torch.Probe”"),
+        ("None", "its “measure_every” is 0"),
         ("Single", "so small batches"),
         ("Ended", "due every 100 steps"),
         ("Young", "the first measures are due after 100 steps"),

@@ -25,7 +25,7 @@ use valleyscope_experiments::view::{AutoScale, Camera, Orbit, ViewProjection};
 
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
-use crate::app::shell::actions::{Action, LandscapeAction, Requests};
+use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::graphics::Graphics;
 use crate::app::widgets::theme::{self, text_width};
 use crate::draw::{LabelledSides, Projection};
@@ -332,17 +332,10 @@ impl LandscapePanel {
             live.has_own_cameras = !is_linked;
         }
         ui.separator();
-        ui.menu_button("Export", |ui| {
-            if ui.button("Picture (PNG)…").clicked() {
-                requests.actions.push(Action::Landscape(LandscapeAction::OpenPictureExport));
-            }
-            if ui.button("Figure for a paper…").clicked() {
-                requests.actions.push(Action::Landscape(LandscapeAction::OpenFigureExport));
-            }
-            if ui.button("Animation…").clicked() {
-                requests.actions.push(Action::Landscape(LandscapeAction::OpenAnimationExport));
-            }
-        });
+        let export = ui.button("Export…").on_hover_text("Pictures, figures, animations, pages and data. Key: Ctrl E.");
+        if export.accessible_name("Export the landscape").clicked() {
+            requests.actions.push(Action::Export(None));
+        }
     }
 }
 

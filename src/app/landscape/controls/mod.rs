@@ -3,7 +3,7 @@
 pub(crate) mod optimizers;
 pub(crate) mod sliders;
 
-use egui::{Button, Context, RichText, ScrollArea, TextStyle, Ui};
+use egui::{Button, Context, Frame, Id, Label, Margin, RichText, ScrollArea, TextStyle, Ui};
 use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec, StartPosition};
 use valleyscope_engine::noise::{NoiseInfo, NoiseKind, NoiseSpec};
 use valleyscope_engine::quantity::Temperature;
@@ -16,7 +16,8 @@ use super::editor::Document;
 use super::live::Live;
 use crate::app::phase::diagram_over;
 use crate::app::shell::actions::{Action, Requests};
-use crate::app::widgets::form::{check_box, scrolled_list};
+use crate::app::shell::messages::show_modal;
+use crate::app::widgets::form::{check_box, primary_button, scrolled_list};
 use crate::app::widgets::setting::{Pins, RowAction, SliderStyle, pinned_card, setting_row, unpinned_row};
 use crate::app::widgets::text_editor::{TextEditor, TextTab};
 use crate::app::widgets::theme::text_width;
@@ -299,18 +300,57 @@ pub(crate) fn landscape_choice(
         if text_button(ui, tab, landscape) {
             match landscape.kind().formula() {
                 Some(_) => landscape_text_editor(tab, "").open(ui.ctx()),
-                None => match text_editor::landscape_as_text(landscape) {
-                    Ok(copy) => {
-                        *landscape = copy;
-                        landscape_text_editor(tab, "").open(ui.ctx());
-                        change = Some(LandscapeChange::Copied);
-                    }
-                    Err(reason) => requests.actions.push(Action::Notify(reason)),
-                },
+                None => {
+                    ui.data_mut(|data| data.insert_temp(conversion_id(tab), true));
+                }
             }
         }
     });
+    let is_asked = ui.data(|data| data.get_temp(conversion_id(tab))) == Some(true);
+    if let Some(is_agreed) = is_asked.then(|| ask_to_convert(ui.ctx(), landscape)).flatten() {
+        ui.data_mut(|data| data.remove::<bool>(conversion_id(tab)));
+        match text_editor::landscape_as_text(landscape) {
+            Ok(copy) if is_agreed => {
+                *landscape = copy;
+                landscape_text_editor(tab, "").open(ui.ctx());
+                change = Some(LandscapeChange::Copied);
+            }
+            Err(reason) if is_agreed => requests.actions.push(Action::Notify(reason)),
+            _ => {}
+        }
+    }
     change
+}
+
+fn conversion_id(tab: TextTab) -> Id {
+    Id::unique(("landscape as text", tab.key()))
+}
+
+/// Shows the text of a built-in landscape, and asks whether a typed one takes its place; returns the answer, once there
+/// is one.
+fn ask_to_convert(ctx: &Context, landscape: &LandscapeSpec) -> Option<bool> {
+    let (mut yes, mut no) = (false, false);
+    let heading = format!("{} as text", landscape.kind().name());
+    let is_closed = show_modal(ctx, "landscape as text", &heading, |ui| {
+        ui.label(
+            "A typed landscape with the same losses takes the place of the built-in one. Then its text can be edited. \
+             Undo brings the built-in one back.",
+        );
+        ui.add_space(8.0);
+        let frame = Frame::new().fill(ui.visuals().code_bg_color).stroke(ui.visuals().window_stroke).corner_radius(6.0);
+        frame.inner_margin(Margin::same(10)).show(ui, |ui| {
+            ScrollArea::both().max_height(280.0).auto_shrink([false, true]).show(ui, |ui| {
+                let text = text_editor::landscape_text(landscape);
+                ui.add(Label::new(text_editor::layout(ui, text.trim_end(), None, f32::INFINITY)));
+            });
+        });
+        ui.add_space(10.0);
+        ui.horizontal(|ui| {
+            yes = primary_button(ui, true, "Convert").clicked();
+            no = ui.button("Cancel").clicked();
+        });
+    });
+    (yes || no || is_closed).then_some(yes)
 }
 
 /// Shows the window with the text of a tab's landscape, if it is open.

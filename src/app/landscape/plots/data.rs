@@ -1,19 +1,15 @@
 //! The data of the plots: histories, curves, and their export as a table.
 
-use std::sync::mpsc::channel;
-
-use egui::{Color32, Context, Theme};
+use egui::{Color32, Theme};
 use valleyscope_engine::simulation::Bucket;
 use valleyscope_experiments::preset::LETTERS;
 use valleyscope_experiments::view::DiagnosticMetric;
 
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::{Branch, Live};
-use crate::app::shell::actions::{Action, Requests};
-use crate::app::shell::jobs::Job;
-use crate::app::widgets::icons::{line_color, rgb_of};
+use crate::app::widgets::icons::{line_color, marker_of, rgb_of};
 use crate::export::{CsvCell, CsvWriter};
-use crate::player::{EnsembleView, OptimizerHistory, PlayerCommand, SessionView};
+use crate::player::{EnsembleView, OptimizerHistory, SessionView};
 
 /// The data of the plots: the newest snapshot's, or an older one's while frozen.
 #[derive(Default)]
@@ -190,47 +186,18 @@ pub fn csv_of(ensembles: &[Ensemble<'_>], metrics: &[DiagnosticMetric]) -> Strin
 }
 
 /// The contents of the table.
-pub(super) struct TableContents {
+pub(in crate::app::landscape) struct TableContents {
     /// The shown optimizers: the indices of their sessions, their ids and their names.
     pub optimizers: Vec<(usize, u32, String)>,
     pub metrics: Vec<DiagnosticMetric>,
     /// The first and the last step, both included.
     pub steps: [u64; 2],
-}
-
-/// A table in progress, which ends with its text. The player hands over its history when it gets to the request, and a
-/// thread formats the text, which may be large.
-pub(super) struct Table(Job<Option<String>>);
-
-impl Table {
-    /// Begins a table of `frozen`, or else of the player's whole history.
-    pub(super) fn begin(
-        ctx: &Context,
-        contents: TableContents,
-        frozen: Option<Vec<OptimizerHistory>>,
-        requests: &mut Requests,
-    ) -> Table {
-        let (answer, histories) = channel();
-        match frozen {
-            // The receiver lives until the thread has it.
-            Some(frozen) => answer.send(frozen).unwrap_or_default(),
-            None => requests.commands.push(PlayerCommand::History(answer)),
-        }
-        Table(Job::start(ctx, move |_| Some(contents.table(&histories.recv().ok()?))))
-    }
-
-    /// Asks for a path once the text is ready; returns true until then.
-    pub(super) fn is_under_way(&self, requests: &mut Requests) -> bool {
-        let Some(ended) = self.0.poll() else { return true };
-        if let Ok(Some(text)) = ended {
-            requests.actions.push(Action::SaveText { text, suggested_name: "diagnostics.csv".to_owned() });
-        }
-        false
-    }
+    /// The data of frozen plots; `None` for the player's whole history.
+    pub frozen: Option<Vec<OptimizerHistory>>,
 }
 
 impl TableContents {
-    fn table(&self, histories: &[OptimizerHistory]) -> String {
+    pub(in crate::app::landscape) fn text(&self, histories: &[OptimizerHistory]) -> String {
         let [from, to] = self.steps;
         let asked_for = |bucket: &Bucket| bucket.first_step <= to && bucket.first_step + bucket.steps > from;
         let of = |(session, id, name)| -> Option<(&str, &[Bucket])> {

@@ -8,7 +8,8 @@ mod toolbar;
 use std::collections::BTreeSet;
 
 use chart::{BranchSeries, Chart, ChartLead, ChartMark, ChartSeries, pointed_at};
-use data::{DiagnosticsHistory, EnsembleHistory, Table};
+pub(super) use data::TableContents;
+use data::{DiagnosticsHistory, EnsembleHistory};
 use egui::{Color32, Rect, Sense, TextStyle, Ui, Vec2, vec2};
 use leads::{Lead, leads};
 use toolbar::temperature_control;
@@ -75,10 +76,6 @@ pub struct DiagnosticsPanel {
     marks: Vec<ChartMark>,
     curves: Curves,
     detail: DetailRequest,
-    /// The export in progress.
-    table: Option<Table>,
-    /// The area in which the plots were last drawn.
-    last_area: Option<Rect>,
 }
 
 impl Default for DiagnosticsPanel {
@@ -100,8 +97,6 @@ impl Default for DiagnosticsPanel {
             marks: Vec::new(),
             curves: Curves::default(),
             detail: DetailRequest::default(),
-            table: None,
-            last_area: None,
         }
     }
 }
@@ -190,9 +185,7 @@ impl DiagnosticsPanel {
     }
 
     pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &Live, requests: &mut Requests) {
-        self.toolbar(ui, document, live, requests);
-        self.table = self.table.take().filter(|table| table.is_under_way(requests));
-        self.last_area = Some(ui.available_rect_before_wrap());
+        self.toolbar(ui, document, requests);
         let displayed = self.displayed(&document.spec(0).landscape);
         self.prepare(&displayed, document, live);
         self.plots(ui, &displayed, document, live, requests);

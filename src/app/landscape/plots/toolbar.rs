@@ -11,11 +11,14 @@ use valleyscope_experiments::preset::LETTERS;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{Band, DiagnosticMetric};
 
-use super::data::{EnsembleHistory, Table, TableContents};
+use super::data::{DiagnosticsHistory, EnsembleHistory, TableContents};
 use super::{DiagnosticsPanel, GAP, SMALLEST, columns_for};
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
 use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::export::ExportKind;
+use crate::app::widgets::icons::{COLOR_HINT, color_menu, draw_marker};
+use crate::draw::polylines;
 use crate::player::OptimizerHistory;
 
 /// The height of a panel, in points, below which its tools are in a menu.
@@ -30,7 +33,7 @@ const MENU_WIDTH: f32 = 240.0;
 impl DiagnosticsPanel {
     /// Shows the choice of plots and their options: in rows of buttons, or in a menu where these would take the room of
     /// the plots.
-    pub(super) fn toolbar(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
+    pub(super) fn toolbar(&mut self, ui: &mut Ui, document: &Document, requests: &mut Requests) {
         let size = ui.available_size();
         let plots = self.displayed(&document.spec(0).landscape).len().min(USUAL_PLOTS);
         let rows = plots.div_ceil(columns_for(plots, size));
@@ -38,14 +41,14 @@ impl DiagnosticsPanel {
             let stay_open = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
             MenuButton::new("Plots").config(stay_open).ui(ui, |ui| {
                 ui.set_max_width(MENU_WIDTH);
-                self.tools(ui, document, live, requests);
+                self.tools(ui, document, requests);
             });
         } else {
-            self.tools(ui, document, live, requests);
+            self.tools(ui, document, requests);
         }
     }
 
-    fn tools(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
+    fn tools(&mut self, ui: &mut Ui, document: &Document, requests: &mut Requests) {
         ui.horizontal_wrapped(|ui| {
             let landscape = &document.spec(0).landscape;
             let displayed = self.displayed(landscape);
@@ -85,22 +88,14 @@ impl DiagnosticsPanel {
             if reset.on_hover_text("Show everything").clicked() {
                 self.zoom.reset();
             }
-            ui.menu_button("Export", |ui| {
-                if ui.button("Table (CSV)…").clicked() {
-                    self.begin_table(ui, document, live, requests);
-                }
-                if ui.button("Picture (PNG)…").clicked() {
-                    let suggested_name = "diagnostics.png".to_owned();
-                    if let Some(area) = self.last_area {
-                        requests.actions.push(Action::SavePicture { area, suggested_name });
-                    }
-                }
-            });
+            if ui.button("Export…").accessible_name("Export the plots").clicked() {
+                requests.actions.push(Action::Export(Some(ExportKind::Data)));
+            }
         });
     }
 
-    /// Begins the export of the shown metrics and optimizers over the steps in view.
-    fn begin_table(&mut self, ui: &Ui, document: &Document, live: &Live, requests: &mut Requests) {
+    /// Returns the table of the shown metrics and optimizers over the steps in view.
+    pub(in crate::app::landscape) fn table(&self, document: &Document, live: &Live) -> TableContents {
         let scale = self.x_scale();
         let [from, to] = self.zoom.x.map_or([0.0, f64::INFINITY], |x| x.map(|end| scale.value(end).max(0.0)));
         // Frozen plots stay as they are on the screen; the player's history has gone on, or belongs to another run.
@@ -115,18 +110,17 @@ impl DiagnosticsPanel {
             let name = if is_side_by_side { format!("{name} ({})", LETTERS[ensemble.session]) } else { name };
             (ensemble.session, ensemble.optimizer, name)
         };
-        let contents = TableContents {
-            optimizers: shown().map(named).collect(),
-            metrics: self.displayed(&document.spec(0).landscape),
-            steps: [from.ceil() as u64, to.min(last).floor() as u64],
-        };
         let history = |of: &EnsembleHistory| OptimizerHistory {
             session: of.session,
             optimizer: of.optimizer,
             buckets: of.buckets.clone(),
         };
-        let frozen = || shown().map(history).collect();
-        self.table = Some(Table::begin(ui.ctx(), contents, self.frozen.then(frozen), requests));
+        TableContents {
+            optimizers: shown().map(named).collect(),
+            metrics: self.displayed(&document.spec(0).landscape),
+            steps: [from.ceil() as u64, to.min(last).floor() as u64],
+            frozen: self.frozen.then(|| shown().map(history).collect()),
+        }
     }
 }
 

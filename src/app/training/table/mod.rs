@@ -455,10 +455,12 @@ impl RunTable {
             let compare = small_button(ui, several, "Differences", "Differences of the selected runs", help);
             ask(compare, RunsAction::Compare(folders()));
             let tagged = self.tag_menu(ui, selected, runs);
-            let exported = self.export_menu(ui, selected);
+            let help = "Save their lines of the table, or all their points";
+            let export = small_button(ui, any, "Export…", "Export the selected runs", help);
+            ask(export, RunsAction::Export(folders(), self.lines.csv(&selected.0)));
             let delete = small_button(ui, any, "Delete…", "Delete the selected runs", "Move them to the trash");
             ask(delete, RunsAction::Delete(folders()));
-            action = action.take().or(tagged).or(exported);
+            action = action.take().or(tagged);
         });
         action
     }
@@ -503,21 +505,6 @@ impl RunTable {
                     action = Some(RunsAction::Tag(selected.folders(), tag, true));
                 }
                 field.request_focus();
-            }
-        });
-        action
-    }
-
-    fn export_menu(&self, ui: &mut Ui, selected: &SelectedRuns) -> Option<RunsAction> {
-        let mut action = None;
-        ui.menu_button(RichText::new("Export").small(), |ui| {
-            if ui.button("All points as CSV…").clicked() {
-                action = Some(RunsAction::ExportPoints(selected.folders()));
-                ui.close();
-            }
-            if ui.button("These rows as CSV…").clicked() {
-                action = Some(RunsAction::ExportTable(self.lines.csv(&selected.0)));
-                ui.close();
             }
         });
         action

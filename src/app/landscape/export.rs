@@ -1,0 +1,350 @@
+//! The exports of the landscape: pictures, figures, animations, the page of a lesson, and data.
+
+use std::io::Cursor;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use valleyscope_engine::simulation::{Record, Simulation};
+use valleyscope_experiments::preset::{LandscapePreset, Preset};
+use valleyscope_experiments::view::ViewSettings;
+use valleyscope_experiments::view::ticks::grouped;
+use valleyscope_runs::atomic_file::Overwrite;
+
+use super::LandscapeTab;
+use super::animation_export::{AnimationExport, AnimationJob, FrameSteps, is_seen};
+use super::picture::{PictureContent, PictureOptions, PictureStage, PictureSubject};
+use super::plots::{PlotChoices, TableContents};
+use crate::app::shell::export::{ExportKind, ExportOptions, ExportSource, FileFormat, Made, Preview};
+use crate::app::shell::files::FileContent;
+use crate::app::shell::graphics::Graphics;
+use crate::app::shell::jobs::Progress;
+use crate::app::shell::thumbnails::landscape_picture;
+use crate::draw::{Figure, RunPlots, Trajectories, encoded};
+use crate::export::TrajectoryArrays;
+use crate::export::animation::EncodeError;
+use crate::export::lesson_page::{LessonPage, notes_page};
+use crate::player::{OptimizerHistory, PlayerCommand};
+
+/// The largest number of frames of an animation in the preview.
+const PREVIEW_FRAMES: u64 = 6;
+/// The size of a page's picture in the preview, in pixels.
+const PAGE_PX: [u32; 2] = [720, 460];
+/// The most bytes of the arrays of a run; of longer runs not every step is written.
+const MOST_BYTES: u64 = 256 << 20;
+const CANCELLED: &str = "It was cancelled.";
+
+/// The landscape and its run, as they were when the sheet of exports opened.
+struct LandscapeExport {
+    /// The landscape with its present settings, and the session so far with its changes.
+    present: LandscapePreset,
+    session: LandscapePreset,
+    /// The preset with its lesson.
+    lesson: LandscapePreset,
+    step: u64,
+    last_step: u64,
+    /// The plots on the screen.
+    plots: RunPlots,
+    /// The sessions so far, and the present settings from step 0, in the order of the simulations.
+    records: [Vec<Record>; 2],
+    /// The way in which they are looked at. Its records are not used.
+    subject: PictureSubject,
+    graphics: Result<Graphics, String>,
+    /// The suggested steps of an animation.
+    frames: FrameSteps,
+    table: TableContents,
+    /// The histories of the table, which the player sends.
+    sent: Mutex<Receiver<Vec<OptimizerHistory>>>,
+    csv: OnceLock<Arc<Vec<u8>>>,
+    /// The figures of the landscape and of the plots, once they are computed.
+    figures: Mutex<[Option<Figure>; 2]>,
+}
+
+impl LandscapeTab {
+    pub(super) fn to_export(&mut self) -> Arc<dyn ExportSource> {
+        let view = Some(self.view());
+        let LandscapePreset { title, description, .. } = self.named();
+        let named = |preset: LandscapePreset| LandscapePreset {
+            title: title.clone(),
+            description: description.clone(),
+            view: view.clone(),
+            ..preset
+        };
+        let document = &self.editor.draft.document;
+        let PlotChoices { log, log_steps, band, whole_range, .. } = self.diagnostics.choices();
+        let metrics = self.diagnostics.displayed(&document.spec(0).landscape);
+        let table = self.diagnostics.table(document, &self.live);
+        let (answer, sent) = channel();
+        match &table.frozen {
+            // The receiver lives until the thread has it.
+            Some(frozen) => answer.send(frozen.clone()).unwrap_or_default(),
+            None => self.player.send(PlayerCommand::History(answer)),
+        }
+        let [step, last_step] =
+            self.live.snapshot.as_ref().map_or([0; 2], |snapshot| [snapshot.step, snapshot.last_step]);
+        let present = document.specs().map(|spec| Record { spec: spec.clone(), changes: Vec::new() });
+        Arc::new(LandscapeExport {
+            present: named(self.editor.present_preset()),
+            session: named(self.editor.session_preset(self.live.records())),
+            lesson: self.named(),
+            step,
+            last_step,
+            plots: RunPlots { metrics: metrics.clone(), log, log_steps, band, whole_range },
+            records: [self.live.records(), present.collect()],
+            subject: PictureSubject {
+                title: title.clone(),
+                records: Vec::new(),
+                titles: document.simulations.iter().map(|simulation| simulation.title.clone()).collect(),
+                view: document.view.clone(),
+                seen: Some(self.landscape.seen()),
+                selected: self.live.selected,
+                hidden: self.live.hidden.clone(),
+                recorded: self.live.recorded.clone(),
+                plots: metrics,
+                choices: self.diagnostics.choices(),
+            },
+            graphics: self.landscape.graphics(),
+            frames: FrameSteps::suggested(last_step, self.pace),
+            table,
+            sent: Mutex::new(sent),
+            csv: OnceLock::new(),
+            figures: Mutex::default(),
+        })
+    }
+}
+
+impl ExportSource for LandscapeExport {
+    fn title(&self) -> String {
+        self.present.title.clone()
+    }
+
+    fn contents(&self, kind: ExportKind) -> Vec<&'static str> {
+        match kind {
+            ExportKind::Picture | ExportKind::Animation => vec!["Both", "Landscape", "Plots"],
+            ExportKind::Figure => vec!["Landscape", "Plots"],
+            ExportKind::WebPage => vec!["Lesson", "Speaker notes"],
+            ExportKind::Data => Vec::new(),
+        }
+    }
+
+    fn data(&self) -> Vec<(FileFormat, &'static str)> {
+        vec![
+            (FileFormat::Csv, "The shown plots: a row for each step, optimizer and metric"),
+            (FileFormat::Npz, "The run: every particle and metric at every step, as arrays"),
+            (FileFormat::Ron, "The preset, with the changes of settings so far"),
+        ]
+    }
+
+    fn suggest(&self, options: &mut ExportOptions) {
+        let changes = self.records[0].iter().flat_map(|session| &session.changes);
+        options.animation.changes = changes.filter(|change| change.step > 0 && is_seen(&change.set)).count();
+        options.animation.replay = options.animation.changes > 0;
+        options.animation.steps = self.frames;
+    }
+
+    fn parts(&self, options: &ExportOptions) -> u64 {
+        match (options.kind, options.format) {
+            (ExportKind::Figure, _) if options.content == 0 => {
+                self.present.spec().steps.unwrap_or(LandscapePreset::DEFAULT_STEPS)
+            }
+            (ExportKind::Figure, _) | (_, FileFormat::Npz) => self.last_step,
+            (ExportKind::Animation, _) => PREVIEW_FRAMES,
+            (ExportKind::WebPage, _) if options.content == 0 => LessonPage::new(&self.lesson).map_or(0, |page| page.steps()),
+            _ => 0,
+        }
+    }
+
+    fn make(&self, options: &ExportOptions, progress: &Progress) -> Result<Made, String> {
+        match (options.kind, options.format) {
+            (ExportKind::Picture, _) => self.picture(options, progress),
+            (ExportKind::Figure, _) => options.figure(&self.figure(options.content, progress)?),
+            (ExportKind::Animation, _) => self.animation(options, progress),
+            (ExportKind::WebPage, _) => self.page(options, progress),
+            (ExportKind::Data, FileFormat::Npz) => self.arrays(options, progress),
+            (ExportKind::Data, FileFormat::Ron) => {
+                let text = Preset::Landscape(self.session.clone()).to_ron();
+                let content = FileContent::Bytes(Arc::new(text.clone().into_bytes()));
+                Ok(options.made(content, Preview::Text(text), String::new()))
+            }
+            (ExportKind::Data, _) => self.csv(options),
+        }
+    }
+}
+
+impl LandscapeExport {
+    /// Returns what a picture or an animation of some records shows, and how. A picture has the camera of the screen.
+    fn subject(&self, options: &ExportOptions, records: &[Record]) -> (PictureSubject, PictureOptions) {
+        let follow = self.subject.view.follow && options.kind == ExportKind::Animation;
+        let subject = PictureSubject {
+            title: options.title.clone(),
+            records: records.to_vec(),
+            view: ViewSettings { follow, ..self.subject.view.clone() },
+            ..self.subject.clone()
+        };
+        let content = [PictureContent::Both, PictureContent::Landscape, PictureContent::Plots][options.content];
+        (subject, PictureOptions { content, ..options.picture.clone() })
+    }
+
+    fn stage(
+        &self,
+        options: &ExportOptions,
+        records: &[Record],
+        last_step: u64,
+        frame_secs: f32,
+    ) -> Result<PictureStage, String> {
+        let (subject, style) = self.subject(options, records);
+        if let Some(problem) = style.problem(subject.view.space) {
+            return Err(problem);
+        }
+        let graphics = self.graphics.as_ref().map_err(|reason| format!("It cannot be drawn: {reason}."))?;
+        PictureStage::open(graphics, subject, style, last_step, frame_secs)
+    }
+
+    fn picture(&self, options: &ExportOptions, progress: &Progress) -> Result<Made, String> {
+        let mut stage = self.stage(options, &self.records[0], self.step, 0.0)?;
+        if !stage.go_to(self.step, || progress.is_cancelled()) {
+            return Err(CANCELLED.to_owned());
+        }
+        let drawn = stage.draw()?;
+        let [width, height] = [drawn.width(), drawn.height()];
+        let png = encoded(drawn.as_raw(), [width, height]).map_err(|error| error.to_string())?;
+        let preview = Preview::Frames(vec![options.fitted(&drawn)]);
+        Ok(options.made(FileContent::Bytes(Arc::new(png)), preview, format!("{width} × {height} pixels")))
+    }
+
+    fn animation(&self, options: &ExportOptions, progress: &Progress) -> Result<Made, String> {
+        let FileFormat::Animation(format) = options.format else { unreachable!("animations have their own formats") };
+        let steps = options.animation.steps;
+        if let Some(problem) = steps.problem() {
+            return Err(format!("{problem}."));
+        }
+        if !format.is_available() {
+            return Err(format!("{}.", EncodeError::NoFfmpeg(format.name())));
+        }
+        let records = &self.records[usize::from(!options.animation.replay)];
+        let mut stage = self.stage(options, records, steps.to, 1.0 / steps.frames_per_sec.max(1) as f32)?;
+        let (frames, mut shown) = (steps.frames(), Vec::new());
+        let count = frames.min(PREVIEW_FRAMES);
+        for index in 0..count {
+            if !stage.go_to(steps.step_of(index * (frames - 1) / (count - 1).max(1)), || progress.is_cancelled()) {
+                return Err(CANCELLED.to_owned());
+            }
+            shown.push(options.fitted(&stage.draw()?));
+            progress.add_part();
+        }
+        let (subject, style) = self.subject(options, records);
+        let (target, overwrite) = (PathBuf::new(), Overwrite::No);
+        let job = AnimationJob { subject, options: style, steps, format, target, overwrite };
+        let content = FileContent::Animation(Arc::new(AnimationExport { graphics: self.graphics.clone()?, job }));
+        let secs = frames as f64 / f64::from(steps.frames_per_sec);
+        Ok(options.made(content, Preview::Frames(shown), format!("{} frames, {secs:.1} seconds", grouped(frames))))
+    }
+
+    /// Returns the figure of the landscape, computed from the start with the present settings, or that of the plots of
+    /// the session so far.
+    fn figure(&self, content: usize, progress: &Progress) -> Result<Figure, String> {
+        let known = || self.figures.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(figure) = known()[content].clone() {
+            return Ok(figure);
+        }
+        let shows_plots = content == 1;
+        if shows_plots && (self.plots.metrics.is_empty() || self.last_step == 0) {
+            return Err("Take a step, and choose plots beside the landscape first.".to_owned());
+        }
+        let preset = if shows_plots { &self.session } else { &self.present };
+        let mut trajectories = Trajectories::new(preset).map_err(|error| error.to_string())?;
+        if shows_plots {
+            trajectories = trajectories.until(self.last_step);
+        }
+        while !trajectories.is_complete() {
+            if progress.is_cancelled() {
+                return Err(CANCELLED.to_owned());
+            }
+            trajectories.advance();
+            progress.set_done(trajectories.step());
+        }
+        let figure = match shows_plots {
+            true => Figure::run_plots(&trajectories, &self.plots),
+            false => Figure::landscape(&trajectories),
+        };
+        known()[content] = Some(figure.clone());
+        Ok(figure)
+    }
+
+    fn page(&self, options: &ExportOptions, progress: &Progress) -> Result<Made, String> {
+        if self.lesson.lesson.is_empty() {
+            let advice = "Open a lesson, such as “A walk into the narrowing valley”, or begin one in the Edit menu.";
+            return Err(format!("A web page plays a lesson, and this preset has none.\n\n{advice}"));
+        }
+        let first = &self.lesson.lesson[0];
+        let (html, text) = match options.content {
+            0 => (self.lesson_page(progress)?, &first.text),
+            _ => (notes_page(&self.lesson), &first.notes),
+        };
+        let steps = self.lesson.lesson.len();
+        let plural = if steps == 1 { "" } else { "s" };
+        let preview = Preview::Page {
+            title: self.lesson.title.clone(),
+            text: format!("1 / {steps}   {text}"),
+            picture: options.fitted(&landscape_picture(&self.lesson, PAGE_PX)),
+        };
+        Ok(options.made(FileContent::Bytes(Arc::new(html.into_bytes())), preview, format!("{steps} step{plural}")))
+    }
+
+    fn lesson_page(&self, progress: &Progress) -> Result<String, String> {
+        let mut page = LessonPage::new(&self.lesson).map_err(|error| error.to_string())?;
+        while !page.is_complete() {
+            if progress.is_cancelled() {
+                return Err(CANCELLED.to_owned());
+            }
+            page.advance();
+            progress.set_done(page.step());
+        }
+        page.to_html().map_err(|error| error.to_string())
+    }
+
+    fn csv(&self, options: &ExportOptions) -> Result<Made, String> {
+        let csv = match self.csv.get() {
+            Some(csv) => Arc::clone(csv),
+            None => {
+                let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let histories = sent.map_err(|_| "The run has ended without an answer.".to_owned())?;
+                let text = self.table.text(&histories).into_bytes();
+                Arc::clone(self.csv.get_or_init(|| Arc::new(text)))
+            }
+        };
+        let rows = csv.iter().filter(|byte| **byte == b'\n').count().saturating_sub(1);
+        Ok(options.made(
+            FileContent::Bytes(Arc::clone(&csv)),
+            Preview::csv(&csv),
+            format!("{} rows", grouped(rows as u64)),
+        ))
+    }
+
+    /// Records the session's first simulation again.
+    fn arrays(&self, options: &ExportOptions, progress: &Progress) -> Result<Made, String> {
+        let records = self.session.records().map_err(|error| error.to_string())?;
+        let record = records.into_iter().next().ok_or("There is no simulation.")?;
+        let bytes = (self.last_step + 1).saturating_mul(TrajectoryArrays::bytes_a_step(&record.spec));
+        let every = bytes.div_ceil(MOST_BYTES).max(1);
+        let steps = TrajectoryArrays::recorded(self.last_step, every) as usize;
+        let mut arrays = TrajectoryArrays::new(self.session.clone(), steps);
+        let mut simulation = Simulation::replay(record);
+        arrays.record(&simulation);
+        while simulation.step() < self.last_step {
+            if progress.is_cancelled() {
+                return Err(CANCELLED.to_owned());
+            }
+            simulation.advance();
+            if simulation.step().is_multiple_of(every) || simulation.step() == self.last_step {
+                arrays.record(&simulation);
+            }
+            progress.set_done(simulation.step());
+        }
+        let mut file = Cursor::new(Vec::new());
+        arrays.write(&mut file).map_err(|error| error.to_string())?;
+        let (file, about) = (Arc::new(file.into_inner()), format!("{} steps", grouped(steps as u64)));
+        let preview = Preview::npz(&file);
+        Ok(options.made(FileContent::Bytes(file), preview, about))
+    }
+}
