@@ -47,10 +47,9 @@ impl TrainingPanel {
 
     pub(super) fn plots(&mut self, ui: &mut Ui) {
         if self.selected.is_empty() {
-            let text = if self.listed.runs.is_empty() {
-                "Curves appear here once a run has begun."
-            } else {
-                "Choose a run in the list, or several with their boxes, to see their curves."
+            let text = match self.listed.generation {
+                0 => "Reading the runs…",
+                _ => "Choose a run in the list, or several with their boxes, to see their curves.",
             };
             ui.centered_and_justified(|ui| ui.weak(text));
             return;

@@ -145,6 +145,17 @@ impl WorkerCard {
         wanted
     }
 
+    /// Whether the worker is not installed, and can be installed here.
+    pub(super) fn can_install(&self, worker: &WorkerState, paths: &TrainingPaths) -> bool {
+        let is_busy = self.beginning.is_some() || self.installation.as_ref().is_some_and(Installation::is_at_work);
+        matches!(worker, WorkerState::Missing(_)) && paths.can_be_set_up() && paths.install.is_some() && !is_busy
+    }
+
+    /// Asks the user to confirm the installation.
+    pub(super) fn ask(&mut self) {
+        self.asking = true;
+    }
+
     fn button(&mut self, ui: &mut Ui) {
         ui.horizontal(|ui| {
             let text = RichText::new("Install…").strong();
