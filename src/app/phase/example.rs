@@ -3,7 +3,7 @@
 use std::io::Cursor;
 use std::time::Duration;
 
-use egui::{Align, Label, Layout, Rect, RichText, Sense, Ui, UiBuilder, vec2};
+use egui::{Align, Label, Layout, Rect, RichText, Ui, UiBuilder, Vec2, vec2};
 use valleyscope_experiments::preset::{Preset, built_ins};
 
 use super::PhasePanel;
@@ -21,8 +21,8 @@ const COMMAND: &str = "valleyscope sweep fig2a --grid 24x25 --replicates 10 --lr
 /// The pixel of the shipped diagram whose scores are shown at first: FOCUS wins clearly.
 const CHOSEN: [usize; 2] = [8, 17];
 
-const NOTE_HEIGHT: f32 = 44.0;
-const EMPTY_WIDTH: f32 = 400.0;
+const NOTE_HEIGHT: f32 = 54.0;
+const EMPTY_SIZE: Vec2 = vec2(440.0, 172.0);
 
 impl PhasePanel {
     /// Shows the shipped diagram if the controls show its preset and the user has no diagram yet.
@@ -56,9 +56,12 @@ impl PhasePanel {
             let row = ui.allocate_ui_with_layout(size, row, |ui| {
                 let run = ui.add_enabled(can_run, primary_button(ui, "Run")).on_hover_text(self.to_compute());
                 ui.with_layout(Layout::top_down(Align::Min), |ui| {
-                    ui.label(RichText::new("Shipped example").strong().color(ui.visuals().hyperlink_color));
-                    let text = format!("Computed with `{COMMAND}`. Press Run for your own.");
-                    ui.add(Label::new(RichText::new(&text).small()).truncate()).on_hover_text(text);
+                    ui.horizontal(|ui| {
+                        ui.label(RichText::new("Shipped example").strong().color(ui.visuals().hyperlink_color));
+                        ui.label("Press Run for your own.");
+                    });
+                    let text = RichText::new(format!("Computed with {COMMAND}")).small();
+                    ui.add(Label::new(text).selectable(true).wrap());
                 });
                 run.accessible_name("Compute your own diagram").clicked()
             });
@@ -78,14 +81,14 @@ impl PhasePanel {
         let sweep = &self.editor.draft.sweep;
         let (can_run, [rows, columns]) = (self.diagrams.check(sweep).is_ok(), sweep.shape());
         let text = format!(
-            "This map will show which optimizer wins at each of {rows} × {columns} pixels: {}",
+            "This map will show which optimizer wins at each of {rows}\u{a0}×\u{a0}{columns} pixels: {}",
             over_axes(sweep)
         );
         let seconds = self.diagrams.rate.map(|rate| sweep.total_steps() / rate);
         let span = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let span = span.map(|span| format!(", about {} at the last sweep’s speed", time(span))).unwrap_or_default();
-        let area = Rect::from_center_size(map.center(), vec2(EMPTY_WIDTH.min(map.width() - 16.0), 150.0));
-        let is_run = ui.scope_builder(UiBuilder::new().max_rect(area).sense(Sense::hover()), |ui| {
+        let span = span.map(|span| format!(", about {} here", time(span))).unwrap_or_default();
+        let area = Rect::from_center_size(map.center(), vec2(EMPTY_SIZE.x.min(map.width() - 16.0), EMPTY_SIZE.y));
+        let is_run = ui.scope_builder(UiBuilder::new().max_rect(area), |ui| {
             card(ui.style()).inner_margin(16).show(ui, |ui| {
                 ui.vertical_centered(|ui| {
                     ui.label(RichText::new("Nothing is computed yet").heading().strong());

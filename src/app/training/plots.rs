@@ -47,11 +47,18 @@ impl TrainingPanel {
 
     pub(super) fn plots(&mut self, ui: &mut Ui) {
         if self.selected.is_empty() {
-            let text = match self.listed.generation {
-                0 => "Reading the runs…",
-                _ => "Choose a run in the list, or several with their boxes, to see their curves.",
+            let Some(newest) = self.listed.runs.first().map(|newest| newest.run.clone()) else {
+                ui.centered_and_justified(|ui| ui.weak("Reading the runs…"));
+                return;
             };
-            ui.centered_and_justified(|ui| ui.weak(text));
+            ui.vertical_centered(|ui| {
+                ui.add_space(0.4 * ui.available_height());
+                ui.weak("Choose a run in the list, or several with their boxes, to see their curves.");
+                ui.add_space(6.0);
+                if ui.add(theme::primary_button(ui, "Show the newest")).clicked() {
+                    self.select_only(vec![newest]);
+                }
+            });
             return;
         }
         let (plotted, chosen) = (self.plotted(), self.selected.len());

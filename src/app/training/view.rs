@@ -64,9 +64,10 @@ impl TrainingPanel {
             self.area = Some(ui.available_rect_before_wrap());
             if is_table {
                 self.runs_table(ui, requests);
-            } else if self.has_no_runs() {
+            }
+            if self.has_no_runs() {
                 self.no_runs(ui, requests);
-            } else {
+            } else if !is_table {
                 self.plots(ui);
             }
         });

@@ -233,9 +233,9 @@ pub(crate) fn card(style: &Style) -> egui::Frame {
 
 /// Makes the large button of the main action in an empty view.
 pub(crate) fn primary_button(ui: &egui::Ui, text: &str) -> egui::Button<'static> {
-    let selection = &ui.visuals().selection;
-    let text = egui::RichText::new(text).size(16.0).strong().color(selection.stroke.color);
-    egui::Button::new(text).fill(selection.bg_fill).min_size(vec2(112.0, 36.0))
+    let fill = if ui.visuals().dark_mode { DARK.accent_fill } else { LIGHT.accent };
+    let text = egui::RichText::new(text).size(16.0).color(Color32::WHITE);
+    egui::Button::new(text).fill(fill).min_size(vec2(112.0, 36.0))
 }
 
 pub(crate) fn text_width(ui: &egui::Ui, font: &egui::FontId, text: &str) -> f32 {
