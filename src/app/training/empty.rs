@@ -121,8 +121,11 @@ fn titled_card(ui: &mut Ui, title: &str, add: impl FnOnce(&mut Ui)) {
     card(ui.style()).show(ui, |ui| {
         ui.set_width(ui.available_width());
         ui.set_min_height(CARD_HEIGHT);
-        ui.label(RichText::new(title).heading().strong());
-        add(ui);
+        // The columns are justified, which buttons and texts should not be.
+        ui.vertical(|ui| {
+            ui.label(RichText::new(title).heading().strong());
+            add(ui);
+        });
     });
 }
 
