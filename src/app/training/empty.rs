@@ -141,7 +141,8 @@ fn watch_card(ui: &mut Ui, requests: &mut Requests) {
             requests.actions.push(Action::Notify("Copied 4 lines of Python.".to_owned()));
         }
         let help = "Shows the trainings that write event files of TensorBoard into a folder, while they run";
-        if ui.button("Follow a folder…").on_hover_text(help).clicked() {
+        let follow = ui.button("Follow a folder…").on_hover_text(help);
+        if follow.accessible_name("Follow a folder with own trainings").clicked() {
             requests.actions.push(Action::ChooseRunsFolder { follows: true });
         }
         ui.label(RichText::new("More: “Your own training” in the book").small().weak());

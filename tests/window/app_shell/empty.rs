@@ -118,7 +118,7 @@ fn without_runs_the_tab_shows_an_example_and_how_to_get_own_ones() {
     assert_eq!(text.lines().count(), 4);
     let book = include_str!("../../../docs/src/own-runs.md");
     assert!(book.contains(&format!("```python\n{text}\n```")), "the book has the same lines");
-    app.button("Follow a folder…");
+    app.button("Follow a folder with own trainings");
     assert!(app.harness.query_by_role_and_label(Role::TextInput, "Path of the folder").is_some());
 }
 
