@@ -130,7 +130,7 @@ impl PhasePanel {
         progress_lines(ui, complete as f32 / all as f32, [format!("{complete} of {all} {pixels}{state}"), detail]);
     }
 
-    fn to_compute(&self) -> String {
+    pub(super) fn to_compute(&self) -> String {
         format!("{} steps to compute", formatted_count(self.editor.draft.sweep.total_steps()))
     }
 }

@@ -30,6 +30,8 @@ pub struct TitledDiagram {
     pub is_passing: bool,
     /// True if the user removed it from the kept diagrams, and for as long as it is shown.
     pub is_removed: bool,
+    /// True if it is shipped with the program, and not a result of the user.
+    pub is_example: bool,
     /// The number of complete pixels in the last file with its results, if one was written.
     pub exported: Option<usize>,
 }
@@ -47,6 +49,7 @@ impl TitledDiagram {
             worked: Duration::ZERO,
             is_passing: false,
             is_removed: false,
+            is_example: false,
             exported: None,
         }
     }
@@ -65,7 +68,7 @@ impl TitledDiagram {
     /// Returns whether it has results that are in no file.
     pub fn is_unsaved(&self) -> bool {
         let is_begun = self.diagram.known_near([0, 0]).is_some();
-        is_begun && self.exported.is_none_or(|complete| complete < self.diagram.complete())
+        is_begun && !self.is_example && self.exported.is_none_or(|complete| complete < self.diagram.complete())
     }
 
     /// Returns the present state of the diagram, for the record of an export.

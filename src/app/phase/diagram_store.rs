@@ -39,6 +39,8 @@ pub(super) struct DiagramStore {
     recall: Option<Recall>,
     /// The kept diagrams; the present one is among them once it is worth keeping.
     pub library: Library,
+    /// The optimizer steps a second of the last sweep, if there was one.
+    pub rate: Option<f64>,
     /// The computing time from which an unfinished diagram is kept.
     worth_saving: Duration,
 }
@@ -67,6 +69,7 @@ impl DiagramStore {
             version: 0,
             recall: None,
             library,
+            rate: None,
             worth_saving: worth_asking.min(WORTH_SAVING),
         }
     }
@@ -156,6 +159,9 @@ impl DiagramStore {
             return Ok(());
         }
         self.stop();
+        if self.present.is_example {
+            self.show_newest();
+        }
         if !self.newest().spec().is_alike_but_for_colors(sweep) {
             if let Some(unseen) = self.pending.take() {
                 self.keep(unseen);
@@ -231,6 +237,7 @@ impl DiagramStore {
         let progress = sweep.progress();
         newest.progress = Some(progress);
         newest.worked += progress.elapsed;
+        self.rate = Some(progress.rate()).filter(|rate| rate.is_normal());
     }
 
     /// Stops computing and starts again; a diagram that took long to compute stays among the kept ones.
@@ -247,6 +254,14 @@ impl DiagramStore {
     pub(super) fn open(&mut self, opened: SweepResult, preset: Arc<SweepPreset>) {
         let number = self.next_number();
         self.show(TitledDiagram::of_result(number, preset, opened));
+    }
+
+    /// Shows a diagram that is not the user's until another replaces it. The present one, of which nothing is computed,
+    /// stays the newest.
+    pub(super) fn show_example(&mut self, example: SweepResult, preset: Arc<SweepPreset>) {
+        let example = TitledDiagram::of_result(self.next_number(), preset, example);
+        let own = std::mem::replace(&mut self.present, TitledDiagram { is_example: true, ..example });
+        (self.pending, self.version) = (Some(own), self.version + 1);
     }
 
     /// Keeps the newest diagram as a lasting one once no drag continues.
@@ -349,7 +364,7 @@ impl DiagramStore {
     /// Returns whether a diagram that was computed for so long is complete, or would take some time to compute again.
     fn is_worth_saving(&self, titled: &TitledDiagram, worked: Duration) -> bool {
         let is_begun = titled.diagram.runs() > 0;
-        let is_wanted = !titled.is_passing && !titled.is_removed;
+        let is_wanted = !titled.is_passing && !titled.is_removed && !titled.is_example;
         is_wanted && is_begun && (titled.diagram.is_complete() || worked > self.worth_saving)
     }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{
-    Button, Frame, Label, Margin, Pos2, Rect, RichText, ScrollArea, Sense, Stroke, TextFormat, TextStyle, Ui,
-    UiBuilder, Vec2, pos2, vec2,
+    Frame, Label, Margin, Pos2, Rect, RichText, ScrollArea, Sense, TextFormat, TextStyle, Ui, UiBuilder, Vec2, pos2,
+    vec2,
 };
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::SweepSpec;
@@ -32,6 +32,7 @@ impl PhasePanel {
     pub(super) fn maps(&mut self, ui: &mut Ui, simulation: &SimulationSpec, requests: &mut Requests) {
         let pointed = self.hovered.take();
         self.read_compared();
+        self.example_note(ui);
         let area = ui.available_rect_before_wrap();
         if self.comparison.is_empty() {
             let margins = self.margins(ui, area.height());
@@ -193,22 +194,12 @@ impl PhasePanel {
         if let Some(note) = stale {
             show_note(ui, frame, note);
         }
-        let is_idle = !self.diagrams.is_running() && !self.diagrams.is_recalling();
-        if is_idle && self.diagrams.present.diagram.known_near([0, 0]).is_none() {
-            let area = Rect::from_center_size(frame.center(), Vec2::new(200.0, 34.0));
-            ui.add_enabled_ui(self.diagrams.check(&self.editor.draft.sweep).is_ok(), |ui| {
-                // The map below has about the colour of a button.
-                let outline = Stroke::new(1.0, ui.visuals().weak_text_color());
-                if ui.put(area, Button::new("Compute this diagram").stroke(outline)).clicked() {
-                    self.run(false);
-                }
-            });
-        }
+        self.empty_map(ui, frame);
     }
 
     /// Describes the settings of an outdated picture, if it is one.
     fn stale_note(&self) -> Option<String> {
-        let seen = self.seen()?;
+        let seen = self.seen().filter(|_| !self.diagrams.present.is_example)?;
         // The picture is drawn by the displayed metric, whatever its diagram was computed for.
         let wanted = SweepSpec { metric: seen.metric, ..self.editor.draft.sweep.clone() };
         if seen.is_alike_but_for_colors(&wanted) {

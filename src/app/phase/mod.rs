@@ -5,6 +5,7 @@ mod controls;
 mod diagram;
 mod diagram_folder;
 mod diagram_store;
+mod example;
 mod export;
 mod library;
 mod map_picture;
@@ -356,6 +357,7 @@ impl RegisteredTab for PhasePanel {
             start.messages.report("Some kept diagrams can't be used", text);
         }
         start.restore_memory("The last phase diagram's preset was not restored", |memory| panel.restore_memory(memory));
+        panel.offer_example();
         panel
     }
 }
@@ -419,7 +421,7 @@ impl Tab for PhasePanel {
         let mut preset = self.draft();
         // Settings that cannot be run could not be read again.
         if preset.sweep.check().is_err() {
-            preset.sweep = (**self.diagrams.present.spec()).clone();
+            preset.sweep = (**self.diagrams.newest().spec()).clone();
         }
         let text = |preset: SweepPreset| Preset::Sweep(preset).to_ron();
         let (clean, file) = (text((*self.clean()).clone()), self.editor.file().map(Path::to_owned));

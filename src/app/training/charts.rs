@@ -72,7 +72,8 @@ impl Charts {
         asked
     }
 
-    fn shown(&self, groups: &[NamedCurves<'_>]) -> Vec<MetricInfo> {
+    /// Returns the chosen metrics of those that the runs log.
+    pub(super) fn shown(&self, groups: &[NamedCurves<'_>]) -> Vec<MetricInfo> {
         offered(groups).into_iter().filter(|info| self.choices.shows(info)).collect()
     }
 
@@ -177,7 +178,8 @@ impl Charts {
         });
     }
 
-    fn grid(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>], shown: &[MetricInfo]) {
+    /// Shows the plots of metrics.
+    pub(super) fn grid(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>], shown: &[MetricInfo]) {
         if shown.is_empty() {
             ui.weak("No plot is chosen. Choose some under “Plots”.");
             return;

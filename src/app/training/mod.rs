@@ -9,6 +9,7 @@ mod curves;
 mod detail;
 mod dialogs;
 mod editor;
+mod empty;
 mod jobs;
 mod legend;
 mod list;

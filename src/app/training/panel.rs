@@ -16,6 +16,7 @@ use super::charts::Charts;
 use super::detail::{DetailView, RunDetail};
 use super::dialogs::{Dialog, DialogDecision, RunQuestion};
 use super::editor::{DataWatch, SavedTraining, TrainingEditor, TrainingMemory, take_data};
+use super::empty::Example;
 use super::jobs::{Queue, TrainingJobs};
 use super::list::List;
 use super::names::{CurveFacts, Name, Pens, curve_facts, distinct};
@@ -75,6 +76,8 @@ pub struct TrainingPanel {
     pub(super) curve_names: Arc<[Name]>,
     pub(super) curve_request: CurveRequest,
     pub(super) charts: Charts,
+    /// Curves of an example, if they were shown.
+    pub(super) example: Option<Example>,
     pub(super) exports: Exports,
     /// The chosen runs of the table, which the sheet of exports shows next.
     pub(super) table_export: Option<TrainingExport>,
@@ -110,6 +113,7 @@ impl TrainingPanel {
             curve_names: Arc::default(),
             curve_request: CurveRequest::default(),
             charts: Charts::default(),
+            example: None,
             exports: Exports::default(),
             table_export: None,
             dialog: None,

@@ -73,12 +73,18 @@ impl TrainingPanel {
 
     pub(super) fn plots(&mut self, ui: &mut Ui, requests: &mut Requests) {
         if self.selected.is_empty() {
-            let text = if self.listed.runs.is_empty() {
-                "Curves appear here once a run has begun."
-            } else {
-                "Choose a run in the list, or several with their boxes, to see their curves."
+            let Some(newest) = self.listed.runs.first().map(|newest| newest.run.clone()) else {
+                ui.centered_and_justified(|ui| ui.weak("Reading the runs…"));
+                return;
             };
-            ui.centered_and_justified(|ui| ui.weak(text));
+            ui.vertical_centered(|ui| {
+                ui.add_space(0.4 * ui.available_height());
+                ui.weak("Choose a run in the list, or several with their boxes, to see their curves.");
+                ui.add_space(6.0);
+                if ui.add(theme::primary_button(ui, "Show the newest")).clicked() {
+                    self.select_only(vec![newest]);
+                }
+            });
             return;
         }
         let (plotted, chosen) = (self.plotted(), self.selected.len());

@@ -42,6 +42,15 @@ pub struct RunCurves {
     pub marks: Vec<RunMark>,
 }
 
+impl RunCurves {
+    /// Makes the curves of a history that belongs to no folder.
+    pub(super) fn of_history(history: &RunHistory) -> RunCurves {
+        let mut tracks = BTreeMap::new();
+        let metrics = extend_tracks(&mut tracks, history, 0.0, &MetricAliases::default());
+        RunCurves { runs: Vec::new(), metrics, tracks, scan: None, marks: Vec::new() }
+    }
+}
+
 pub(super) struct Plotter {
     requests: Sender<CurveRequest>,
     drawn: Receiver<(CurveRequest, Vec<RunCurves>)>,
@@ -158,6 +167,40 @@ fn batches(history: &RunHistory) -> Vec<(u64, f64)> {
     batches.collect()
 }
 
+/// Adds a history's new points to the tracks of its metrics; returns these metrics.
+fn extend_tracks(
+    tracks: &mut BTreeMap<MetricId, Arc<Track>>,
+    history: &RunHistory,
+    smoothing: f64,
+    aliases: &MetricAliases,
+) -> Vec<MetricInfo> {
+    let started = history.started();
+    let of_step = OfStep {
+        samples: started.and_then(|started| started.batch_size).unwrap_or(1) as f64,
+        tokens: started.and_then(|started| started.tokens_per_step).unwrap_or(0) as f64,
+    };
+    let batches = batches(history);
+    let fork = history.forked().map(|forked| forked.from_step);
+    let mut metrics = Vec::new();
+    for (logged, info) in aliases.apply(history.metrics()) {
+        let Some(metric) = info.metric() else { continue };
+        let curve = history.curve(logged);
+        // Evaluations are few, and means over many samples already.
+        let smoothing = if info.source == MetricSource::Evaluation { 0.0 } else { smoothing };
+        if !curve.is_empty() {
+            let new = || Arc::new(Track::new(of_step, smoothing).forked_at(fork));
+            let track = tracks.entry(metric).or_insert_with(new);
+            if track.len() < curve.len() {
+                let track = Arc::make_mut(track);
+                track.set_batches(&batches);
+                track.extend(&curve);
+            }
+        }
+        metrics.push(info);
+    }
+    metrics
+}
+
 struct PlottedRun {
     reader: RunReader,
     metrics: Vec<MetricInfo>,
@@ -195,34 +238,11 @@ impl PlottedRun {
         if !is_new && !anew {
             return false;
         }
-        let started = history.started();
-        let of_step = OfStep {
-            samples: started.and_then(|started| started.batch_size).unwrap_or(1) as f64,
-            tokens: started.and_then(|started| started.tokens_per_step).unwrap_or(0) as f64,
-        };
-        let batches = batches(history);
         self.marks = history.marks();
         for mark in &mut self.marks {
             mark.label = visible(&mark.label).into_owned();
         }
-        let fork = history.forked().map(|forked| forked.from_step);
-        self.metrics.clear();
-        for (logged, info) in aliases.apply(history.metrics()) {
-            let Some(metric) = info.metric() else { continue };
-            let curve = history.curve(logged);
-            // Evaluations are few, and means over many samples already.
-            let smoothing = if info.source == MetricSource::Evaluation { 0.0 } else { smoothing };
-            if !curve.is_empty() {
-                let new = || Arc::new(Track::new(of_step, smoothing).forked_at(fork));
-                let track = self.tracks.entry(metric).or_insert_with(new);
-                if track.len() < curve.len() {
-                    let track = Arc::make_mut(track);
-                    track.set_batches(&batches);
-                    track.extend(&curve);
-                }
-            }
-            self.metrics.push(info);
-        }
+        self.metrics = extend_tracks(&mut self.tracks, history, smoothing, aliases);
         if history.started().is_some_and(|started| started.scan.is_some()) {
             // A scan with unusable axes has no picture; exporting it reports why.
             self.scan = ScanResult::of(history, &scan::config(self.reader.run())).ok().map(Arc::new);

@@ -28,7 +28,7 @@ use crate::app::shell::window::{Edge, PanelSizes, SidePanel};
 use crate::app::widgets::form::{small_button, with_quotes};
 use crate::runs::run_column;
 
-const NOT_READY: &str = "The training worker is not ready";
+pub(super) const NOT_READY: &str = "The training worker is not ready";
 
 impl TrainingPanel {
     pub(super) fn draw(
@@ -58,7 +58,10 @@ impl TrainingPanel {
             self.area = Some(ui.available_rect_before_wrap());
             if is_table {
                 self.runs_table(ui, requests);
-            } else {
+            }
+            if self.has_no_runs() {
+                self.no_runs(ui, requests);
+            } else if !is_table {
                 self.plots(ui, requests);
             }
         });
@@ -120,7 +123,7 @@ impl TrainingPanel {
         self.editor.preset().trainings().into_iter().nth(self.editor.chosen())
     }
 
-    fn fault(&self) -> Option<TrainingFault> {
+    pub(super) fn fault(&self) -> Option<TrainingFault> {
         let training = self.training();
         let device = || missing_device(training.as_ref()?, &self.worker);
         let device = || Some(TrainingFault { path: "device".to_owned(), message: device()? });
@@ -133,18 +136,13 @@ impl TrainingPanel {
         let one = self.training();
         let has_worker = self.worker.handshake().is_some();
         ui.horizontal_wrapped(|ui| {
-            let can_start = has_worker && fault.is_none() && !self.forks;
+            let can_start = self.can_start(fault.is_none());
             let mut start = ui.add_enabled(can_start, Button::new(RichText::new("Start").strong()));
             if !has_worker {
                 start = start.on_disabled_hover_text(NOT_READY);
             }
-            if start.accessible_name("Start the training").clicked()
-                && let Some(one) = self.editor.named_trainings().into_iter().nth(self.editor.chosen())
-            {
-                let (stem, fork) =
-                    (self.editor.presets.saved_state().stem.clone(), self.editor.presets.saved_state().fork.clone());
-                self.forks = fork.is_some();
-                self.threads().jobs.train(one, stem, fork);
+            if start.accessible_name("Start the training").clicked() {
+                self.start();
             }
             if trainings.len() > 1 {
                 self.start_all(ui, &trainings, fault.is_none());
@@ -167,6 +165,19 @@ impl TrainingPanel {
         if let Some(found) = self.data_status.of(one.as_ref()) {
             show_found(ui, found);
         }
+    }
+
+    pub(super) fn can_start(&self, is_sound: bool) -> bool {
+        self.worker.handshake().is_some() && is_sound && !self.forks
+    }
+
+    /// Starts the chosen training of the preset.
+    pub(super) fn start(&mut self) {
+        let Some(one) = self.editor.named_trainings().into_iter().nth(self.editor.chosen()) else { return };
+        let saved = self.editor.presets.saved_state();
+        let (stem, fork) = (saved.stem.clone(), saved.fork.clone());
+        self.forks = fork.is_some();
+        self.threads().jobs.train(one, stem, fork);
     }
 
     fn start_all(&self, ui: &mut Ui, trainings: &[Preset], is_sound: bool) {

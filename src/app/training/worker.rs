@@ -87,7 +87,7 @@ pub(super) struct WorkerCard {
     /// The reason why the installation did not begin.
     pub refused: Option<String>,
     /// True while the user is asked to confirm the installation.
-    asking: bool,
+    pub asking: bool,
 }
 
 impl WorkerCard {
@@ -143,6 +143,12 @@ impl WorkerCard {
             }
         });
         wanted
+    }
+
+    /// Whether the worker is not installed, and can be installed here.
+    pub(super) fn can_install(&self, worker: &WorkerState, paths: &TrainingPaths) -> bool {
+        let is_busy = self.beginning.is_some() || self.installation.as_ref().is_some_and(Installation::is_at_work);
+        matches!(worker, WorkerState::Missing(_)) && paths.can_be_set_up() && paths.install.is_some() && !is_busy
     }
 
     fn button(&mut self, ui: &mut Ui) {

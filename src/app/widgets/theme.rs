@@ -243,6 +243,13 @@ pub(crate) fn card(style: &Style) -> egui::Frame {
         .inner_margin(Margin::symmetric(10, 8))
 }
 
+/// Makes the large button of the main action in an empty view.
+pub(crate) fn primary_button(ui: &egui::Ui, text: &str) -> egui::Button<'static> {
+    let fill = if ui.visuals().dark_mode { DARK.accent_fill } else { LIGHT.accent };
+    let text = egui::RichText::new(text).size(16.0).color(Color32::WHITE);
+    egui::Button::new(text).fill(fill).min_size(vec2(112.0, 36.0))
+}
+
 pub(crate) fn text_width(ui: &egui::Ui, font: &egui::FontId, text: &str) -> f32 {
     ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::PLACEHOLDER).size().x
 }

@@ -218,7 +218,7 @@ fn every_optimizer_is_explained() {
     }
 }
 
-fn copied(app: &App) -> Option<String> {
+pub fn copied(app: &App) -> Option<String> {
     app.harness.output().platform_output.commands.iter().find_map(|command| match command {
         OutputCommand::CopyText(text) => Some(text.clone()),
         _ => None,

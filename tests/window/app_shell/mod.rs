@@ -2,6 +2,7 @@
 
 mod compared;
 mod controls;
+mod empty;
 mod exports;
 mod files;
 mod form;

@@ -1,0 +1,150 @@
+//! The tab without runs: starting a training, watching one's own, and an example of the curves.
+
+use egui::{Frame, Label, RichText, TextStyle, Ui};
+use valleyscope_engine::optimizer::RuleKind;
+use valleyscope_experiments::view::Pen;
+use valleyscope_runs::{Event, EventRecord, RunHistory};
+
+use super::charts::Charts;
+use super::legend::legend;
+use super::names::{Name, NamedCurves};
+use super::panel::TrainingPanel;
+use super::plotter::RunCurves;
+use super::summary::NEUTRAL;
+use super::view::NOT_READY;
+use crate::app::shell::actions::{Action, Requests};
+use crate::app::widgets::theme::{card, primary_button};
+
+/// The events of recorded runs, one run after another, which `assets/examples/make_runs.py` has written.
+const RECORDED: &[u8] = include_bytes!("../../../assets/examples/runs.jsonl");
+/// The lines that make a training of the user visible.
+pub(super) const WATCH: &str = "\
+import valleyscope as vs
+run = vs.Run(\"My training\", config={\"lr\": 1e-3})
+for step in range(1000):
+    run.log(step, {\"train/loss\": train(step)})";
+
+/// The height of the contents of a card, in points.
+const CARD_HEIGHT: f32 = 138.0;
+/// The part of the colours that the example's plots lose.
+const FADED: f32 = 0.45;
+
+/// The curves of recorded runs, shown while there are no others.
+pub(super) struct Example {
+    charts: Charts,
+    curves: Vec<(RunCurves, Name, Pen)>,
+}
+
+impl Default for Example {
+    fn default() -> Example {
+        let mut runs: Vec<RunHistory> = Vec::new();
+        for record in RECORDED.split(|byte| *byte == b'\n').filter_map(|line| EventRecord::parse(line).ok()) {
+            if matches!(record.event, Event::Started(_)) {
+                runs.push(RunHistory::default());
+            }
+            if let Some(run) = runs.last_mut() {
+                run.apply(record);
+            }
+        }
+        let curves = runs.iter().map(|run| {
+            let mark = run.started().map(|started| started.optimizer.clone()).unwrap_or_default();
+            let color = RuleKind::shown_as(&mark).map_or(NEUTRAL, |rule| rule.info().color);
+            (RunCurves::of_history(run), Name { title: String::new(), mark }, Pen::new(color, 0))
+        });
+        Example { curves: curves.collect(), charts: Charts::default() }
+    }
+}
+
+impl Example {
+    fn ui(&mut self, ui: &mut Ui) {
+        let Example { charts, curves } = self;
+        let named = curves.iter().map(|(drawn, name, pen)| NamedCurves {
+            name: name.clone(),
+            pen: *pen,
+            is_color_chosen: false,
+            drawn,
+        });
+        let groups: Vec<NamedCurves<'_>> = named.collect();
+        ui.horizontal_wrapped(|ui| {
+            ui.label(RichText::new("Example").strong().color(ui.visuals().hyperlink_color));
+            ui.weak("What runs look like: three optimizers train a small classifier of MNIST. Recorded, not yours.");
+        });
+        let area = ui.available_rect_before_wrap();
+        ui.scope(|ui| {
+            ui.visuals_mut().disabled_alpha = 1.0;
+            ui.disable();
+            legend(ui, &groups);
+            let shown = charts.shown(&groups);
+            charts.grid(ui, &groups, &shown);
+        });
+        // A shader draws the curves, and ignores the opacity of disabled widgets.
+        ui.painter().rect_filled(area, 0.0, ui.visuals().panel_fill.gamma_multiply(FADED));
+    }
+}
+
+impl TrainingPanel {
+    /// Whether the folder of runs was read, and neither has runs nor is one awaited.
+    pub(super) fn has_no_runs(&self) -> bool {
+        self.listed.generation > 0 && self.listed.runs.is_empty() && self.selected.is_empty()
+    }
+
+    /// Shows what to begin with, and an example of curves.
+    pub(super) fn no_runs(&mut self, ui: &mut Ui, requests: &mut Requests) {
+        ui.columns_const(|[start, watch]| {
+            titled_card(start, "Start a training", |ui| self.start_card(ui));
+            titled_card(watch, "Watch your own training", |ui| watch_card(ui, requests));
+        });
+        self.example.get_or_insert_default().ui(ui);
+    }
+
+    fn start_card(&mut self, ui: &mut Ui) {
+        let training = self.editor.named();
+        ui.add(Label::new(RichText::new(training.title()).strong()).truncate());
+        ui.add(Label::new(training.description()).wrap());
+        ui.add_space(6.0);
+        if self.worker_card.can_install(&self.worker, &self.paths) {
+            let install = ui.add(primary_button(ui, "Install the worker…"));
+            let help = "Training needs a second program, the worker, and PyTorch’s libraries";
+            self.worker_card.asking |= install.on_hover_text(help).clicked();
+            return;
+        }
+        let can_start = self.can_start(self.fault().is_none());
+        let start = ui.add_enabled(can_start, primary_button(ui, "Start"));
+        let why = if self.worker.handshake().is_none() { NOT_READY } else { "See the controls" };
+        if start.on_disabled_hover_text(why).accessible_name("Start this training").clicked() {
+            self.start();
+        }
+    }
+}
+
+fn titled_card(ui: &mut Ui, title: &str, add: impl FnOnce(&mut Ui)) {
+    card(ui.style()).show(ui, |ui| {
+        ui.set_width(ui.available_width());
+        ui.set_min_height(CARD_HEIGHT);
+        // The columns are justified, which buttons and texts should not be.
+        ui.vertical(|ui| {
+            ui.label(RichText::new(title).heading().strong());
+            add(ui);
+        });
+    });
+}
+
+/// Shows how trainings of other programs come into the list.
+fn watch_card(ui: &mut Ui, requests: &mut Requests) {
+    Frame::new().fill(ui.visuals().text_edit_bg_color()).corner_radius(4).inner_margin(6).show(ui, |ui| {
+        ui.set_width(ui.available_width());
+        ui.add(Label::new(RichText::new(WATCH).text_style(TextStyle::Monospace)).selectable(true).extend());
+    });
+    ui.horizontal_wrapped(|ui| {
+        if ui.button("Copy").accessible_name("Copy the lines of Python").clicked() {
+            ui.ctx().copy_text(WATCH.to_owned());
+            requests.actions.push(Action::Notify("Copied 4 lines of Python.".to_owned()));
+        }
+        let help = "Shows the trainings that write event files of TensorBoard into a folder, while they run";
+        let follow = ui.button("Follow a folder…").on_hover_text(help);
+        if follow.accessible_name("Follow a folder with own trainings").clicked() {
+            requests.actions.push(Action::ChooseRunsFolder { follows: true });
+        }
+        ui.label(RichText::new("More: “Your own training” in the book").small().weak());
+    });
+}
