@@ -5,13 +5,12 @@
 // in view for a surface in space. `plane.wgsl` and `space.wgsl` place offsets in the picture.
 
 struct Frame {
+    // The offset of a point is the product of its difference from the centre with the first and the last two of these.
+    offset_per_unit: vec4<f32>,
     // The camera's centre as a sum of two floats, to about 14 digits.
     center_hi: vec2<f32>,
     center_lo: vec2<f32>,
     size_px: vec2<f32>,
-    // The offset of a point is the product of its difference from the centre with each of these.
-    first_per_unit: vec2<f32>,
-    second_per_unit: vec2<f32>,
 }
 
 @group(0) @binding(0) var<uniform> frame: Frame;
@@ -24,7 +23,7 @@ override visibility: f32 = 1.0;
 // Near the centre the first difference is exact, so a deep zoom loses no precision.
 fn offset_from_xy(xy: vec2<f32>) -> vec2<f32> {
     let from_center = (xy - frame.center_hi) - frame.center_lo;
-    return vec2<f32>(dot(from_center, frame.first_per_unit), dot(from_center, frame.second_per_unit));
+    return vec2<f32>(dot(from_center, frame.offset_per_unit.xy), dot(from_center, frame.offset_per_unit.zw));
 }
 
 // A point in the picture, in centred pixels; `exists` is false where nothing is drawn.

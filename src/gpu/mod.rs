@@ -138,11 +138,10 @@ fn frame(scene: &Scene) -> Frame {
     let [(x_hi, x_lo), (y_hi, y_lo)] = scene.viewport.camera.center.map(split);
     let [x, y] = [[1.0, 0.0], [0.0, 1.0]].map(|unit| scene.offset(unit).map(|part| part as f32));
     Frame {
+        offset_per_unit: [x[0], y[0], x[1], y[1]],
         center_hi: [x_hi, y_hi],
         center_lo: [x_lo, y_lo],
         size_px: scene.viewport.size_px,
-        first_per_unit: [x[0], y[0]],
-        second_per_unit: [x[1], y[1]],
         padding: [0.0; 2],
     }
 }

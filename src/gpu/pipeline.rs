@@ -372,11 +372,10 @@ impl<T: Pod> Uniforms<T> {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Frame {
+    pub offset_per_unit: [f32; 4],
     pub center_hi: [f32; 2],
     pub center_lo: [f32; 2],
     pub size_px: [f32; 2],
-    pub first_per_unit: [f32; 2],
-    pub second_per_unit: [f32; 2],
     pub padding: [f32; 2],
 }
 

@@ -79,7 +79,7 @@ macro_rules! layout {
 
 fn layouts() -> BTreeMap<&'static str, Layout> {
     BTreeMap::from([
-        layout!(Frame: center_hi, center_lo, size_px, first_per_unit, second_per_unit, padding),
+        layout!(Frame: offset_per_unit, center_hi, center_lo, size_px, padding),
         layout!(LossMap: center_hi, center_lo, first_per_px, second_per_px, numbers, center_loss,
             inv_linear, inv_length, zero, contours, lowest_contour, highest_contour, center_level, center_gap,
             contour_width_px, padding),

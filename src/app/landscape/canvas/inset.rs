@@ -44,7 +44,7 @@ impl InsetArea {
     pub(super) fn lay_out(ui: &Ui, inset: Inset, canvas: &Response, sense: Sense) -> Option<InsetArea> {
         let frame = frame(inset, canvas.rect)?;
         // The areas of titles and labels are those of a whole canvas, except for the labels that would end beside it.
-        let inner = Rect::from_min_max(frame.min + vec2(-4.0, TITLE - 5.0), frame.max + vec2(14.0, 2.0));
+        let inner = Rect::from_min_max(frame.min + vec2(-4.0, TITLE - 1.0), frame.max + vec2(14.0, 2.0));
         let layout = CanvasLayout { has_legend: false, compact: true, ..CanvasLayout::new(ui, inner, false, false) };
         let id = canvas.id.with("inset");
         // What is registered later is above.
