@@ -70,9 +70,8 @@ impl Opening {
 
     /// Moves the camera on. Returns its direction while it flies.
     fn fly(&mut self, ctx: &Context) -> Option<Orbit> {
-        let is_ended = theme::is_motion_reduced(ctx) || ctx.input(|input| input.raw.events.iter().any(is_input));
-        self.is_flying &= !is_ended;
-        if !self.is_flying {
+        self.is_flying &= !ctx.input(|input| input.raw.events.iter().any(is_input));
+        if !self.is_flying || theme::is_motion_reduced(ctx) {
             return None;
         }
         ctx.request_repaint();

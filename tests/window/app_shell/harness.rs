@@ -183,13 +183,10 @@ impl App {
             .with_pixels_per_point(begin.pixels_per_point)
             .with_max_steps(40)
             .with_step_dt(if begin.moves { 1.0 / 60.0 } else { 0.25 })
-            .build_eframe(move |cc| {
-                let app = Valleyscope::new(cc, options);
-                if !begin.moves {
-                    cc.egui_ctx.all_styles_mut(|style| style.animation_time = 0.0);
-                }
-                app
-            });
+            .build_eframe(move |cc| Valleyscope::new(cc, options));
+        if begin.moves {
+            harness.ctx.all_styles_mut(|style| style.animation_time = 0.08);
+        }
         let mut app = App { harness, folder };
         app.until("the first snapshot", |app| app.state().live().snapshot.is_some());
         app

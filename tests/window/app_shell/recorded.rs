@@ -57,12 +57,20 @@ fn assert_at(app: &App, step: usize) {
     assert_eq!(newest, expected);
 }
 
+/// Pauses the run, which plays when a recording is opened, and goes back to its start.
+fn begin_again(app: &mut App) {
+    app.until("the run", |app| app.state().live().is_playing());
+    app.button("Pause").button("Restart");
+    app.until("the start", |app| steps(app) == [0, 0] && !app.state().live().is_playing());
+}
+
 #[test]
 fn a_file_of_another_program_is_shown_at_each_step_with_a_card_and_curves() {
     let mut app = App::plain();
     let path = walk(&app, "walk.npz");
     app.open(&path);
     app.until("the cloud", |app| ensembles(app) == 3);
+    begin_again(&mut app);
     app.settle();
     assert_at(&app, 0);
     assert!(app.shows("walk.npz: 3 particles, 12 steps"), "the card names the file and its size");
@@ -91,6 +99,7 @@ fn clouds_of_this_program_have_the_names_of_their_optimizers_and_note_other_sett
     let path = plain(&app, 30);
     app.drop(&path);
     app.until("both clouds", |app| ensembles(app) == 4);
+    begin_again(&mut app);
     app.settle();
     assert!(app.shows("Show Adam, recorded") && app.shows("Show FOCUS, recorded"));
     assert!(app.shows("plain.npz: 100 particles, 30 steps"));
