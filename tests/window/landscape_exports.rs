@@ -415,8 +415,6 @@ fn a_session_is_drawn_with_its_changes_at_their_steps() {
     assert!(drawn(&changed, 11) != drawn(&session, 11), "the landscape is another");
 }
 
-}
-
 #[test]
 fn sessions_side_by_side_are_drawn_side_by_side() {
     let one = PictureSubject { view: ViewSettings { follow: false, ..ViewSettings::default() }, ..subject() };

@@ -193,7 +193,7 @@ impl LandscapeExport {
         frame_secs: f32,
     ) -> Result<PictureStage, String> {
         let (subject, style) = self.subject(options, records);
-        if let Some(problem) = style.problem(subject.view.space) {
+        if let Some(problem) = style.problem(subject.view.is_in_space()) {
             return Err(problem);
         }
         let graphics = self.graphics.as_ref().map_err(|reason| format!("It cannot be drawn: {reason}."))?;

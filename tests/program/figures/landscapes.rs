@@ -433,7 +433,7 @@ fn a_landscape_is_drawn_in_every_format_and_width_or_refused() {
             assert!(svg.to_file(format, 100.0).expect("drawn").starts_with(start));
         }
     }
-    let narrow = figure.render(&Options { width_mm: 25.0, font_size: 20.0, title: false });
+    let narrow = figure.render(&Options { width_mm: 25.0, font_size: 20.0, title: false, ..Options::default() });
     assert!(matches!(narrow, Err(FigureError::TooNarrow { .. })));
 }
 

@@ -213,7 +213,7 @@ fn winners_that_are_less_certain_are_paler() {
 #[test]
 fn png_has_its_size_its_colours_and_its_texts() {
     let result = result();
-    let options = Options { width_mm: 85.0, font_size: 8.0, title: false };
+    let options = Options { width_mm: 85.0, font_size: 8.0, title: false, ..Options::default() };
     let svg = Figure::winners(&result, LOSS, false).render(&options).expect("rendered");
     let png = svg.to_png(300.0).expect("drawn");
     let picture = image::load_from_memory(&png).expect("a picture").to_rgb8();
@@ -263,7 +263,7 @@ fn equal_figures_are_equal_bytes() {
 fn impossible_sizes_are_refused() {
     let figure = Figure::winners(&result(), LOSS, false);
     let refusal = |options| figure.render(&options).map(|_| ()).expect_err("refused");
-    let narrow = refusal(Options { width_mm: 25.0, font_size: 20.0, title: false });
+    let narrow = refusal(Options { width_mm: 25.0, font_size: 20.0, title: false, ..Options::default() });
     assert!(matches!(narrow, FigureError::TooNarrow { .. }));
     assert!(refusal(Options { width_mm: f64::NAN, ..wide() }).to_string().contains("width_mm must be from 20 to 2000"));
     assert!(refusal(Options { font_size: 0.0, ..wide() }).to_string().contains("found 0"));

@@ -319,7 +319,7 @@ fn nothing_extends_beyond_the_page_and_labels_do_not_touch() {
     let places = places(&axes, true);
     let run = write(folder.path(), started(&axes, DATA), places.iter().map(|place| point(&axes, *place)));
     for (width_mm, font_size) in [(50.0, 8.0), (85.0, 8.0), (85.0, 14.0), (180.0, 8.0), (300.0, 10.0)] {
-        let options = Options { width_mm, font_size, title: true };
+        let options = Options { width_mm, font_size, title: true, ..Options::default() };
         let svg = Figure::scan(&opened(&run)).render(&options).expect("rendered").to_string();
         let tree = resvg::usvg::Tree::from_str(&svg, &text_options()).expect("a drawing");
         let page = tree.size();
@@ -390,7 +390,7 @@ fn every_format_is_written_and_equal_figures_are_equal_bytes() {
 
 #[test]
 fn too_narrow_pages_are_refused() {
-    let refused = Figure::scan(&whole()).render(&Options { width_mm: 25.0, font_size: 14.0, title: false });
+    let refused = Figure::scan(&whole()).render(&Options { width_mm: 25.0, font_size: 14.0, title: false, ..Options::default() });
     assert!(matches!(refused.map(|_| ()), Err(FigureError::TooNarrow { .. })));
 }
 

@@ -10,7 +10,9 @@ use valleyscope_engine::simulation::{Change, OptimizerSpec, Setting, SimulationS
 use valleyscope_experiments::preset::{
     Claim, Comparison, LandscapePreset, LessonFigure, LessonMark, LessonStep, Preset, PresetSimulation, built_ins,
 };
-use valleyscope_experiments::view::{Camera, Colormap, DiagnosticMetric, Orbit, SymLog, ViewSettings};
+use valleyscope_experiments::view::{
+    Camera, Colormap, DiagnosticMetric, Inset, Orbit, SymLog, ViewProjection, ViewSettings,
+};
 use valleyscope_experiments::workload::form::Value;
 
 use super::refusals::GOOD;
@@ -170,12 +172,15 @@ fn view() -> impl Strategy<Value = ViewSettings> {
         (-1e12..1e12_f64, -1e12..1e12_f64, 1e-12..1e12_f64).prop_map(|(x, y, width)| Camera::new([x, y], width));
     let orbit = (-180.0..180.0_f64, 5.0..90.0_f64).prop_map(|(azimuth, elevation)| Orbit { azimuth, elevation });
     let looks = (proptest::option::of(camera), proptest::option::of(orbit));
-    let switches = any::<[bool; 6]>();
-    (proptest::option::of(scale), looks, switches, 0..=10_000_u32, 0.0..100.0_f32, 0..5_usize).prop_map(
+    let inset = [0.0..1.0_f32, 0.0..1.0_f32].prop_map(|at| Inset { at, ..Inset::default() });
+    let shown = (0..3_usize, proptest::option::of(inset));
+    let switches = any::<[bool; 5]>();
+    (proptest::option::of(scale), looks, shown, switches, 0..=10_000_u32, 0.0..100.0_f32, 0..5_usize).prop_map(
         |(
             scale,
             (camera, orbit),
-            [contours, uv_frame, mean_path, follow, glyphs, space],
+            (projection, inset),
+            [contours, uv_frame, mean_path, follow, glyphs],
             trail_steps,
             size,
             colormap,
@@ -192,7 +197,8 @@ fn view() -> impl Strategy<Value = ViewSettings> {
                 follow,
                 glyphs,
                 camera,
-                space,
+                projection: ViewProjection::ALL[projection],
+                inset,
                 orbit,
             }
         },

@@ -7,7 +7,7 @@ use valleyscope_experiments::view::DiagnosticMetric;
 
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::{Branch, Live};
-use crate::app::widgets::icons::{line_color, marker_of, rgb_of};
+use crate::app::widgets::icons::{line_color, rgb_of};
 use crate::export::{CsvCell, CsvWriter};
 use crate::player::{EnsembleView, OptimizerHistory, SessionView};
 

@@ -11,14 +11,12 @@ use valleyscope_experiments::preset::LETTERS;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{Band, DiagnosticMetric};
 
-use super::data::{DiagnosticsHistory, EnsembleHistory, TableContents};
+use super::data::{EnsembleHistory, TableContents};
 use super::{DiagnosticsPanel, GAP, SMALLEST, columns_for};
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::export::ExportKind;
-use crate::app::widgets::icons::{COLOR_HINT, color_menu, draw_marker};
-use crate::draw::polylines;
 use crate::player::OptimizerHistory;
 
 /// The height of a panel, in points, below which its tools are in a menu.
