@@ -11,7 +11,7 @@ use valleyscope_experiments::preset::{
     Claim, Comparison, LandscapePreset, LessonFigure, LessonMark, LessonStep, Preset, PresetSimulation, built_ins,
 };
 use valleyscope_experiments::view::{
-    Camera, Colormap, DiagnosticMetric, Inset, Orbit, SymLog, ViewProjection, ViewSettings,
+    Camera, Colormap, DiagnosticMetric, Inset, Lens, LensAxes, Orbit, SymLog, ViewProjection, ViewSettings,
 };
 use valleyscope_experiments::workload::form::Value;
 
@@ -168,8 +168,11 @@ fn setting() -> impl Strategy<Value = Setting> {
 fn view() -> impl Strategy<Value = ViewSettings> {
     let scale = (1e-300..1.0_f64, 0.0..1e300_f64, 1.0..1e300_f64);
     let scale = scale.prop_map(|(linear, below, max)| SymLog { linear, min: -below, max });
-    let camera =
-        (-1e12..1e12_f64, -1e12..1e12_f64, 1e-12..1e12_f64).prop_map(|(x, y, width)| Camera::new([x, y], width));
+    let lens = Lens { axes: LensAxes::Uv, right: [0.6, 0.8], stretch: 64.0 };
+    let camera = (-1e12..1e12_f64, -1e12..1e12_f64, 1e-12..1e12_f64).prop_map(move |(x, y, width)| Camera {
+        lens: if x > 0.0 { lens } else { Lens::NONE },
+        ..Camera::new([x, y], width)
+    });
     let orbit = (-180.0..180.0_f64, 5.0..90.0_f64).prop_map(|(azimuth, elevation)| Orbit { azimuth, elevation });
     let looks = (proptest::option::of(camera), proptest::option::of(orbit));
     let inset = [0.0..1.0_f32, 0.0..1.0_f32].prop_map(|at| Inset { at, ..Inset::default() });

@@ -149,7 +149,7 @@ fn the_camera_turns_between_the_plane_and_space() {
     app.harness.key_press(Key::Num3);
     app.harness.run_steps(12);
     assert!(elevation(&app).is_some_and(|elevation| elevation > 42), "back again");
-    assert!(!app.state().document().view.space, "the setting has changed");
+    assert!(!app.state().document().view.is_in_space(), "the setting has changed");
     app.harness.run_steps(30);
     assert_eq!(elevation(&app), None);
 }

@@ -348,6 +348,15 @@ fn check_view(view: &ViewSettings) -> Result<(), SpecError> {
             return broken("view.camera.center", format!("must be within ±{LARGEST:e}, found {found}"));
         }
         check_within("view.camera.width", camera.width, 1e-12, LARGEST)?;
+        check_within("view.camera.lens.stretch", camera.lens.stretch, 1e-9, 1e9)?;
+        let [cos, sin] = camera.lens.right;
+        check_within("the length of view.camera.lens.right", cos.hypot(sin), 0.999, 1.001)?;
+    }
+    for (path, part) in view.inset.iter().flat_map(|inset| {
+        let paths = ["view.inset.at[0]", "view.inset.at[1]", "view.inset.size[0]", "view.inset.size[1]"];
+        paths.into_iter().zip(inset.at.into_iter().chain(inset.size))
+    }) {
+        check_within(path, f64::from(part), 0.0, 1.0)?;
     }
     if let Some(orbit) = &view.orbit {
         check_within("view.orbit.azimuth", orbit.azimuth, -360.0, 360.0)?;

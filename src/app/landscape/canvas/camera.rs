@@ -9,8 +9,6 @@ use valleyscope_engine::landscape::{Landscape, LandscapeSpec};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::{Camera, Lens, Orbit, SymLog, ViewProjection, Viewport};
 
-use super::inset::InsetArea;
-use super::interaction::{SELECT_RADIUS, nearest_particle};
 use super::lens::LensFraming;
 use super::{CanvasLayout, LandscapePanel, Pane, paint};
 use crate::app::landscape::editor::Document;
@@ -580,30 +578,6 @@ impl LandscapePanel {
         self.update_framing(ui, canvases, document, live);
     }
 
-    /// Handles the input to an inset: it is dragged and resized, and a click selects a particle.
-    fn use_inset(
-        &self,
-        ui: &Ui,
-        inset: &InsetArea,
-        (index, framed): (usize, usize),
-        document: &mut Document,
-        live: &mut Live,
-        requests: &mut Requests,
-    ) {
-        let Some(area) = document.view.inset else { return };
-        document.view.inset = Some(inset.dragged(ui, area));
-        if inset.has_pointer(ui) {
-            ui.input_mut(|input| input.smooth_scroll_delta = egui::Vec2::ZERO);
-        }
-        if inset.response.clicked()
-            && let Some(at) = inset.response.interact_pointer_pos()
-            && let Some(viewport) = self.inset_viewport(framed, inset.layout.canvas)
-        {
-            let at = (at - inset.layout.canvas.min).into();
-            live.select(nearest_particle(live, index, &Projection::Plane(viewport), at, SELECT_RADIUS), requests);
-        }
-    }
-
     /// Begins the framing of the simulations of `count` canvases that are new.
     pub(super) fn begin_framing(&mut self, count: usize, document: &Document) {
         self.keep_panes(count);
@@ -648,12 +622,6 @@ impl LandscapePanel {
     /// Returns the viewport of a pane's camera on a canvas, in points.
     pub(crate) fn viewport(&self, framed: usize, canvas: Rect) -> Viewport {
         Viewport { camera: self.panes[framed].framing.camera(), size_px: canvas.size().into() }
-    }
-
-    /// Returns the viewport of an inset of a pane's canvas, once its camera is known.
-    pub(super) fn inset_viewport(&self, framed: usize, canvas: Rect) -> Option<Viewport> {
-        let camera = self.panes[framed].framing.lens_camera()?;
-        Some(Viewport { camera, size_px: canvas.size().into() })
     }
 
     /// Sets the landscapes of a lesson, which have one colour scale together; none without a lesson.

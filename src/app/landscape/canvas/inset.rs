@@ -3,9 +3,13 @@
 use egui::{Align2, Color32, CursorIcon, Rect, Response, Sense, Stroke, StrokeKind, Ui, UiBuilder, Vec2, pos2, vec2};
 use valleyscope_experiments::view::{Inset, Viewport};
 
-use super::CanvasLayout;
+use super::interaction::{SELECT_RADIUS, nearest_particle};
+use super::{CanvasLayout, LandscapePanel};
+use crate::app::landscape::editor::Document;
+use crate::app::landscape::live::Live;
+use crate::app::shell::actions::Requests;
 use crate::app::widgets::icons::{Icon, icon_button};
-use crate::draw::LandscapePainter;
+use crate::draw::{LandscapePainter, Projection};
 
 /// The height of the title, and the side of the corner that resizes, in points.
 const TITLE: f32 = 20.0;
@@ -110,6 +114,38 @@ impl InsetArea {
             is_closed = icon_button(ui, Icon::Close, side, "Close the inset", hint).clicked();
         });
         is_closed
+    }
+}
+
+impl LandscapePanel {
+    /// Handles the input to an inset: it is dragged and resized, and a click selects a particle.
+    pub(super) fn use_inset(
+        &self,
+        ui: &Ui,
+        inset: &InsetArea,
+        (index, framed): (usize, usize),
+        document: &mut Document,
+        live: &mut Live,
+        requests: &mut Requests,
+    ) {
+        let Some(area) = document.view.inset else { return };
+        document.view.inset = Some(inset.dragged(ui, area));
+        if inset.has_pointer(ui) {
+            ui.input_mut(|input| input.smooth_scroll_delta = Vec2::ZERO);
+        }
+        if inset.response.clicked()
+            && let Some(at) = inset.response.interact_pointer_pos()
+            && let Some(viewport) = self.inset_viewport(framed, inset.layout.canvas)
+        {
+            let at = (at - inset.layout.canvas.min).into();
+            live.select(nearest_particle(live, index, &Projection::Plane(viewport), at, SELECT_RADIUS), requests);
+        }
+    }
+
+    /// Returns the viewport of an inset of a pane's canvas, once its camera is known.
+    pub(super) fn inset_viewport(&self, framed: usize, canvas: Rect) -> Option<Viewport> {
+        let camera = self.panes[framed].framing.lens_camera()?;
+        Some(Viewport { camera, size_px: canvas.size().into() })
     }
 }
 
