@@ -272,11 +272,9 @@ impl Tab for LandscapeTab {
         if !is_shown {
             self.opening = None;
         }
-        let count = self.player.specs().len();
         let begun_by = self.player.follow(&self.editor.draft.document, self.pace);
-        // Another simulation plays, and so does what replaces a run that has ended.
-        let is_opened = self.editor.draft.document.count() > count;
-        if begun_by.is_some() && (is_opened || self.live.playback() == Playback::Finished) {
+        // What replaces a run that has ended plays.
+        if begun_by.is_some() && self.live.playback() == Playback::Finished {
             self.player.send(PlayerCommand::Play);
         }
         let under_way = self.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 0);

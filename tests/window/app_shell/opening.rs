@@ -189,10 +189,6 @@ fn whatever_is_opened_plays_at_the_usual_speed() {
         app.until("another run", |app| matches!(run_of(app), (now, 1.., Playback::Playing) if now > run));
         assert_eq!(speed(&app).as_deref(), Some("60"));
     }
-    pause(&mut app);
-    app.button("+ Side by side");
-    app.press("again, to change some").settle();
-    app.until("both", |app| run_of(app).2 == Playback::Playing && app.state().live().sessions().len() == 2);
 }
 
 #[test]
