@@ -14,9 +14,9 @@ use egui::{
 use super::theme;
 
 /// The width of the column of names, in points.
-pub(crate) const NAME_WIDTH: f32 = 96.0;
+pub(crate) const NAME_WIDTH: f32 = 102.0;
 /// The width of the field of a number, in points.
-pub(crate) const FIELD_WIDTH: f32 = 60.0;
+pub(crate) const FIELD_WIDTH: f32 = 58.0;
 /// The side of a button at the end of a row, in points.
 pub(crate) const BUTTON_SIDE: f32 = 18.0;
 /// The length of the shortest slider in a row with a column of names, in points.

@@ -325,9 +325,11 @@ pub(crate) fn pinned_card(
 ) {
     let pinned: Vec<_> = settings.into_iter().filter(|(_, it)| pins.has(&it.path)).collect();
     if pinned.is_empty() {
+        // The widgets below keep their ids.
+        ui.skip_ahead_auto_ids(1);
         return;
     }
-    form::card(ui, "Pinned", |ui| {
+    let contents = |ui: &mut Ui| {
         for (owner, it) in pinned {
             let (path, actions) = (it.path.clone(), actions(&it));
             let style = SliderStyle::Row { pins, path: path.clone(), actions: &actions };
@@ -335,7 +337,9 @@ pub(crate) fn pinned_card(
                 set(&path, value);
             }
         }
-    });
+    };
+    // A setting that is unpinned is also drawn in its own card in the same frame.
+    ui.push_id("pinned", |ui| form::card(ui, "Pinned", contents));
 }
 
 /// Shows the row of a setting unless it is in the card of the pinned ones. Returns a new value within the range.
@@ -347,7 +351,12 @@ pub(crate) fn unpinned_row(
     actions: &[RowAction],
 ) -> Option<f64> {
     let path = it.path.clone();
-    let style = (!pins.has(&path)).then_some(SliderStyle::Row { pins, path, actions })?;
+    if pins.has(&path) {
+        // The widgets below keep their ids.
+        ui.skip_ahead_auto_ids(1);
+        return None;
+    }
+    let style = SliderStyle::Row { pins, path, actions };
     setting_row(ui, owner, it.info, [it.value, it.default], style)
 }
 

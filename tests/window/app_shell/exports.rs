@@ -564,7 +564,7 @@ fn a_right_click_on_a_slider_offers_its_animation() {
         app.harness.event(egui::Event::PointerButton { pos: at, button, pressed, modifiers });
         app.harness.run_steps(2);
     }
-    app.button("Animate…").settle();
+    app.button("Animate… Noise σ").settle();
     assert!(app.harness.query_by_role_and_label(Role::TextInput, "Noise σ: animate to").is_some());
     app.button("Remove the animation of Noise σ");
     assert!(app.harness.query_by_role_and_label(Role::TextInput, "Noise σ: animate to").is_none());

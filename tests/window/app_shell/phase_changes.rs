@@ -228,6 +228,7 @@ fn a_built_in_diagram_with_another_range_is_not_called_by_its_figure() {
     let mut app = App::with(&small);
     app.settle();
     app.type_into("Rows to", "10.0");
+    app.settle();
     let title = "Phase diagram: sharpness a from 0.1 to 10 and noise σ";
     app.until("the title of the window", |app| app.shows(title));
     assert!(!app.shows("(Fig. 2a)"));
