@@ -173,14 +173,12 @@ impl LandscapeTab {
     }
 
     fn buttons(&mut self, ui: &mut Ui, requests: &mut Requests) {
-        let button = |text: &str, width| {
-            Button::new(RichText::new(text).size(17.0).strong()).min_size(vec2(width, BUTTON_HEIGHT))
-        };
-        let next = button("Next", 104.0).fill(ui.visuals().selection.bg_fill);
+        let text = |text: &str| RichText::new(text).size(17.0).strong();
+        let next = theme::primary_button(ui, text("Next")).min_size(vec2(104.0, BUTTON_HEIGHT));
         if ui.add(next).on_hover_text("The first lesson, step by step (Page Down)").clicked() {
             self.leave_for_lesson(requests);
         }
-        let whole = ui.add(button("All controls", 0.0).frame(false));
+        let whole = ui.add(Button::new(text("All controls")).min_size(vec2(0.0, BUTTON_HEIGHT)).frame(false));
         if whole.on_hover_text("The whole window, with this race (Esc)").clicked() {
             self.opening = None;
         }

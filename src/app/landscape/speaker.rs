@@ -58,9 +58,7 @@ impl LandscapeTab {
             let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
             ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
                 if let Some(next) = next {
-                    let fill = ui.visuals().selection.bg_fill;
-                    let button =
-                        Button::new(RichText::new(format!("Next lesson: {}", next.title())).strong()).fill(fill);
+                    let button = primary_button(ui, format!("Next lesson: {}", next.title()));
                     is_next = ui.add(button).on_hover_text("Page Down").clicked();
                 } else {
                     ui.weak("This was the last lesson.");

@@ -9,7 +9,7 @@ use valleyscope_experiments::preset::{Preset, built_ins};
 use super::PhasePanel;
 use super::controls::time;
 use super::pixels::PanelPixel;
-use crate::app::widgets::theme::{card, primary_button};
+use crate::app::widgets::theme::{card, large_primary_button};
 use crate::sweep::result::SweepResult;
 use crate::sweep::titles::over_axes;
 
@@ -54,7 +54,7 @@ impl PhasePanel {
             let size = vec2(ui.available_width(), NOTE_HEIGHT);
             let row = Layout::right_to_left(Align::Center);
             let row = ui.allocate_ui_with_layout(size, row, |ui| {
-                let run = ui.add_enabled(can_run, primary_button(ui, "Run")).on_hover_text(self.to_compute());
+                let run = ui.add_enabled(can_run, large_primary_button(ui, "Run")).on_hover_text(self.to_compute());
                 ui.with_layout(Layout::top_down(Align::Min), |ui| {
                     ui.horizontal(|ui| {
                         ui.label(RichText::new("Shipped example").strong().color(ui.visuals().hyperlink_color));
@@ -94,7 +94,7 @@ impl PhasePanel {
                     ui.label(RichText::new("Nothing is computed yet").heading().strong());
                     ui.add(Label::new(text).wrap());
                     ui.add_space(6.0);
-                    let run = ui.add_enabled(can_run, primary_button(ui, "Run"));
+                    let run = ui.add_enabled(can_run, large_primary_button(ui, "Run"));
                     ui.add(Label::new(RichText::new(self.to_compute() + &span).small().weak()).wrap());
                     run.accessible_name("Compute this diagram").clicked()
                 })

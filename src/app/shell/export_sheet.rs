@@ -19,8 +19,8 @@ use super::jobs::{Exports, Job, Progress};
 use super::tabs::TabName;
 use crate::app::landscape::animation_export::AnimationOptions;
 use crate::app::landscape::picture::PictureOptions;
-use crate::app::widgets::form::{cell, check_box, primary_button, radio_button, visible_scroll_bar};
-use crate::app::widgets::theme::frame_fields;
+use crate::app::widgets::form::{cell, check_box, radio_button, visible_scroll_bar};
+use crate::app::widgets::theme::{frame_fields, primary_button};
 use crate::draw::{Format, Options};
 
 /// The size of the sheet where the window has room for it, and the room around it, in points.
@@ -370,7 +370,7 @@ impl OpenSheet {
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             ui.spacing_mut().button_padding = vec2(16.0, 5.0);
             let is_refused = matches!(made, Some(Err(_)));
-            let export = primary_button(ui, !is_refused && !self.is_asked, "Export…");
+            let export = ui.add_enabled(!is_refused && !self.is_asked, primary_button(ui, "Export…"));
             if export.accessible_name("Export the file").clicked() {
                 pressed = Some(Pressed::Export);
             }

@@ -13,7 +13,7 @@ use super::plotter::RunCurves;
 use super::summary::NEUTRAL;
 use super::view::NOT_READY;
 use crate::app::shell::actions::{Action, Requests};
-use crate::app::widgets::theme::{card, primary_button};
+use crate::app::widgets::theme::{card, large_primary_button};
 
 /// The events of recorded runs, one run after another, which `assets/examples/make_runs.py` has written.
 const RECORDED: &[u8] = include_bytes!("../../../assets/examples/runs.jsonl");
@@ -103,13 +103,13 @@ impl TrainingPanel {
         ui.add(Label::new(training.description()).wrap());
         ui.add_space(6.0);
         if self.worker_card.can_install(&self.worker, &self.paths) {
-            let install = ui.add(primary_button(ui, "Install the worker…"));
+            let install = ui.add(large_primary_button(ui, "Install the worker…"));
             let help = "Training needs a second program, the worker, and PyTorch’s libraries";
             self.worker_card.asking |= install.on_hover_text(help).clicked();
             return;
         }
         let can_start = self.can_start(self.fault().is_none());
-        let start = ui.add_enabled(can_start, primary_button(ui, "Start"));
+        let start = ui.add_enabled(can_start, large_primary_button(ui, "Start"));
         let why = if self.worker.handshake().is_none() { NOT_READY } else { "See the controls" };
         if start.on_disabled_hover_text(why).accessible_name("Start this training").clicked() {
             self.start();

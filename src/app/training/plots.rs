@@ -81,7 +81,7 @@ impl TrainingPanel {
                 ui.add_space(0.4 * ui.available_height());
                 ui.weak("Choose a run in the list, or several with their boxes, to see their curves.");
                 ui.add_space(6.0);
-                if ui.add(theme::primary_button(ui, "Show the newest")).clicked() {
+                if ui.add(theme::large_primary_button(ui, "Show the newest")).clicked() {
                     self.select_only(vec![newest]);
                 }
             });

@@ -126,12 +126,6 @@ pub(crate) fn small_button(ui: &mut Ui, enabled: bool, text: &str, name: &str, h
     button.on_hover_text(help).on_disabled_hover_text(help).accessible_name(name).clicked()
 }
 
-/// Shows the button of the main action of a dialog, in the accent colour.
-pub(crate) fn primary_button(ui: &mut Ui, enabled: bool, text: &str) -> Response {
-    let (fill, color) = (ui.visuals().hyperlink_color, ui.visuals().extreme_bg_color);
-    ui.add_enabled(enabled, Button::new(RichText::new(text).strong().color(color)).fill(fill))
-}
-
 /// A check box or a radio button with an outline, which egui's style gives to every button or to none.
 pub(crate) struct Outlined<W>(pub W);
 

@@ -243,11 +243,15 @@ pub(crate) fn card(style: &Style) -> egui::Frame {
         .inner_margin(Margin::symmetric(10, 8))
 }
 
-/// Makes the large button of the main action in an empty view.
-pub(crate) fn primary_button(ui: &egui::Ui, text: &str) -> egui::Button<'static> {
+/// Makes the button of the main action of a dialog, in the accent colour.
+pub(crate) fn primary_button(ui: &egui::Ui, text: impl Into<egui::RichText>) -> egui::Button<'static> {
     let fill = if ui.visuals().dark_mode { DARK.accent_fill } else { LIGHT.accent };
-    let text = egui::RichText::new(text).size(16.0).color(Color32::WHITE);
-    egui::Button::new(text).fill(fill).min_size(vec2(112.0, 36.0))
+    egui::Button::new(text.into().color(Color32::WHITE)).fill(fill)
+}
+
+/// Makes the large button of the main action in an empty view.
+pub(crate) fn large_primary_button(ui: &egui::Ui, text: &str) -> egui::Button<'static> {
+    primary_button(ui, egui::RichText::new(text).size(16.0)).min_size(vec2(112.0, 36.0))
 }
 
 pub(crate) fn text_width(ui: &egui::Ui, font: &egui::FontId, text: &str) -> f32 {
