@@ -1,12 +1,13 @@
 //! What a speaker has beside the steps of a lesson: the notes, and the end with the next lesson.
 
-use egui::{Align, Align2, Button, Context, Frame, Layout, Panel, RichText, ScrollArea, Ui, Window, vec2};
+use egui::{Align, Align2, Context, Frame, Layout, Panel, RichText, ScrollArea, Ui, Window, vec2};
 use valleyscope_experiments::preset::{LessonStep, Preset, next_lesson};
 
 use super::LandscapeTab;
 use super::lesson::entries;
 use crate::app::shell::actions::{Action, LandscapeAction, Requests};
 use crate::app::widgets::icons::{Icon, icon_button};
+use crate::app::widgets::theme::primary_button;
 
 /// The share of the window's height that the notes take.
 const NOTES_SHARE: f32 = 0.22;
