@@ -283,7 +283,7 @@ proptest! {
 
 #[test]
 fn an_old_future_is_drawn_until_it_is_removed() {
-    for projection in ViewProjection::ALL {
+    for projection in [ViewProjection::Plane, ViewProjection::Space] {
         let mut harness = session_store::harness(Shown::Landscape, Theme::Dark, [560.0, 420.0]);
         harness.state_mut().document.view.projection = projection;
         advance_to(&mut harness, 120);
