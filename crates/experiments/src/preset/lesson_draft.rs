@@ -488,7 +488,7 @@ mod tests {
         let mut lesson = lesson();
         assert_eq!(lesson.view_at(2), None, "the view is the user's");
         lesson.steps[1].view = Some(ViewSettings { projection: ViewProjection::Space, ..ViewSettings::default() });
-        let in_space = |lesson: &LessonDraft| [0, 1, 2].map(|step| lesson.view_at(step).map(ViewSettings::is_in_space));
+        let in_space = |lesson: &LessonDraft| [0, 1, 2].map(|step| lesson.view_at(step).map(|view| view.is_in_space()));
         assert_eq!(in_space(&lesson), [Some(false), Some(true), Some(true)]);
     }
 

@@ -384,7 +384,7 @@ mod tests {
     fn from_straight_above_a_covering_surface_lies_as_on_the_plane() {
         let orbit = Orbit { azimuth: 150.0, elevation: 30.0 };
         let size_px = [900.0, 500.0];
-        let camera = Camera { center: [1.0, -2.0], width: 3.0 };
+        let camera = Camera::new([1.0, -2.0], 3.0);
         let view = SpaceView { camera, orbit: orbit.reached_from_above(0.0), size_px, cover: 1.0 };
         let plane = Viewport { camera, size_px };
         for xy in [[1.0, -2.0], [0.2, -1.5], [2.4, -2.7]] {
