@@ -27,7 +27,7 @@ const ROW: f32 = 60.0;
 
 /// The gap between runs, and above the first, in points.
 const BETWEEN: f32 = 4.0;
-const HEAD: f32 = 40.0;
+const HEAD: f32 = 68.0;
 /// The size of the button for a run's colour, in points.
 const SWATCH: Vec2 = vec2(16.0, 14.0);
 

@@ -89,7 +89,7 @@ fn the_shipped_diagram_is_not_offered_to_those_who_have_their_own() {
 fn a_change_of_a_setting_replaces_the_shipped_diagram_by_an_own_one() {
     let diagrams = tempfile::tempdir().expect("a temporary folder can be made");
     let mut app = first_start(diagrams.path());
-    app.set(Role::SpinButton, "Rows: how many", 3.0);
+    app.type_into("Rows: how many", "3");
     assert!(!app.state().phase().present().is_example && !app.shows(EXAMPLE));
     app.until("the own diagram", |app| app.state().phase().present().diagram.spec().shape() == [3, 100]);
 }

@@ -208,7 +208,7 @@ fn a_changed_preset_is_named_by_its_settings() {
     app.type_into("Batch size, number", "64");
     app.settle();
     let changed = "MNIST classifier · FOCUS → Adam, batch 64";
-    assert_eq!(combo(&app, "Training preset"), Some(format!("{changed} · changed")));
+    assert_eq!(combo(&app, "Training preset"), Some(changed.to_owned()));
     let Preset::Mnist(draft) = &app.state().training().draft().preset else { panic!("it is a run") };
     assert_eq!(draft.title, changed);
     assert_eq!(draft.description, "“FOCUS on MNIST, one run”, changed: FOCUS → Adam; batch 64.");

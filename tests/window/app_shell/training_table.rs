@@ -376,7 +376,7 @@ fn a_run_without_texts_explains_how_to_get_some_and_image_runs_have_none() {
     select(&mut app, "Writer");
     app.until("the log", |app| app.shows("Texts"));
     app.button("Texts");
-    assert!(app.shows("No text so far. With `sample` in the preset"));
+    assert!(app.shows("No text so far. With “sample” in the preset"));
     drop(session);
     app.until("the end of the worker", |app| !app.shows("Write a text now"));
     select(&mut app, "Images");
