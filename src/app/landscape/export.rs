@@ -61,7 +61,7 @@ struct LandscapeExport {
 }
 
 impl LandscapeTab {
-    pub(super) fn to_export(&mut self) -> Arc<dyn ExportSource> {
+    pub(super) fn begin_export(&mut self) -> Arc<dyn ExportSource> {
         let view = Some(self.view());
         let LandscapePreset { title, description, .. } = self.named();
         let named = |preset: LandscapePreset| LandscapePreset {
@@ -149,7 +149,9 @@ impl ExportSource for LandscapeExport {
             }
             (ExportKind::Figure, _) | (_, FileFormat::Npz) => self.last_step,
             (ExportKind::Animation, _) => PREVIEW_FRAMES,
-            (ExportKind::WebPage, _) if options.content == 0 => LessonPage::new(&self.lesson).map_or(0, |page| page.steps()),
+            (ExportKind::WebPage, _) if options.content == 0 => {
+                LessonPage::new(&self.lesson).map_or(0, |page| page.steps())
+            }
             _ => 0,
         }
     }

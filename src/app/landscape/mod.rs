@@ -363,7 +363,7 @@ impl Tab for LandscapeTab {
     }
 
     fn export_source(&mut self) -> Arc<dyn ExportSource> {
-        self.to_export()
+        self.begin_export()
     }
 
     fn view_menu(&mut self, ui: &mut Ui, is_shown: bool) {

@@ -132,7 +132,8 @@ impl ExportOptions {
         let FileFormat::Image(format) = self.format else { unreachable!("figures have formats of images") };
         let FigureOptions { has_title, width_mm, font_size, dpi } = self.figure;
         let usual_width_mm = figure.usual_width_mm();
-        let options = Options { width_mm: width_mm.unwrap_or(usual_width_mm), font_size, title: has_title, ..Options::default() };
+        let options =
+            Options { width_mm: width_mm.unwrap_or(usual_width_mm), font_size, title: has_title, ..Options::default() };
         let figure = if self.is_title_typed { figure.clone().titled(&self.title) } else { figure.clone() };
         let drawn = figure.render(&options).map_err(|error| error.to_string())?;
         let to_file = |format, dpi| drawn.to_file(format, dpi).map_err(|error| error.to_string());

@@ -31,13 +31,16 @@ const MOST_STEPS: f64 = 6e7;
 const PATH: f64 = 0.016;
 const PARTICLE: f64 = 0.05;
 
+/// Pictures with the indices of their presets; `None` where a preset has none.
+type MadePictures = Vec<(usize, Option<ColorImage>)>;
+
 /// The pictures so far, each with its preset; `None` until it is made, and where it cannot be made.
 #[derive(Default)]
 pub(crate) struct Thumbnails {
     known: Vec<(Arc<Preset>, Option<TextureHandle>)>,
     /// The number of presets whose pictures were begun.
     begun: usize,
-    job: Option<Job<Vec<(usize, Option<ColorImage>)>>>,
+    job: Option<Job<MadePictures>>,
 }
 
 impl Thumbnails {

@@ -390,7 +390,8 @@ fn every_format_is_written_and_equal_figures_are_equal_bytes() {
 
 #[test]
 fn too_narrow_pages_are_refused() {
-    let refused = Figure::scan(&whole()).render(&Options { width_mm: 25.0, font_size: 14.0, title: false, ..Options::default() });
+    let refused =
+        Figure::scan(&whole()).render(&Options { width_mm: 25.0, font_size: 14.0, title: false, ..Options::default() });
     assert!(matches!(refused.map(|_| ()), Err(FigureError::TooNarrow { .. })));
 }
 

@@ -1,6 +1,5 @@
 //! Simulations side by side, as their user adds, sets, compares and saves them.
 
-
 use egui::accesskit::Role;
 use egui::{Event, Key, Modifiers, PointerButton, Rect, vec2};
 use egui_kittest::kittest::{NodeT, Queryable};

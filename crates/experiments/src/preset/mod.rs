@@ -63,7 +63,6 @@ pub use titles::{
 macro_rules! define_preset {
     ($($(#[$about:meta])* $kind:ident($preset:ty)),+ $(,)?) => {
         /// An experiment that can be repeated.
-        #[expect(clippy::large_enum_variant, reason = "there are only as many presets as files are read")]
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         pub enum Preset {
             /// A simulation on the narrowing valley.

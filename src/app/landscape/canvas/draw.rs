@@ -13,8 +13,8 @@ use valleyscope_experiments::view::{Dash, SpaceView, SymLog, ViewSettings, Viewp
 
 use super::camera::start_xy;
 use super::interaction::Readout;
-use super::paint::{LandscapeCallback, PaneKey};
 use super::legend::{Legend, OverlayColors};
+use super::paint::{LandscapeCallback, PaneKey};
 use super::{CanvasLayout, LandscapePanel, color_bar, interaction, paint, particle, summary};
 use crate::app::landscape::branches::BRANCH_OPACITY;
 use crate::app::landscape::editor::Document;

@@ -251,7 +251,7 @@ was taken yet"
         let last = series.curve.points().take_while(|point| point.x <= to).last()?;
         let is_in_view = last.x >= from && (bottom..=top).contains(&last.y);
         let name = short_name(&series.name).to_owned();
-        is_in_view.then(|| CurveEnd { name, color: series.color, end: [last.x, last.y] })
+        is_in_view.then_some(CurveEnd { name, color: series.color, end: [last.x, last.y] })
     }
 
     /// Returns whether the curves are in the lower half of the plot near these positions.
