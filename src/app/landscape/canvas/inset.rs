@@ -1,6 +1,9 @@
 //! The inset with the view along the valley: its areas, its frame, and how it is moved, resized and closed.
 
-use egui::{Align2, Color32, CursorIcon, Rect, Response, Sense, Stroke, StrokeKind, Ui, UiBuilder, Vec2, pos2, vec2};
+use egui::{
+    Align2, Color32, CursorIcon, FontId, Rect, Response, Sense, Stroke, StrokeKind, TextStyle, Ui, UiBuilder, Vec2,
+    pos2, vec2,
+};
 use valleyscope_experiments::view::{Inset, Viewport};
 
 use super::interaction::{SELECT_RADIUS, nearest_particle};
@@ -9,11 +12,14 @@ use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
 use crate::app::shell::actions::Requests;
 use crate::app::widgets::icons::{Icon, icon_button};
+use crate::app::widgets::theme::text_width;
 use crate::draw::{LandscapePainter, Projection};
 
 /// The height of the title, and the side of the corner that resizes, in points.
 const TITLE: f32 = 20.0;
 const GRIP: f32 = 14.0;
+/// The largest size of labels, in points.
+const LABELS: f32 = 10.5;
 /// The smallest inset, and the gap between it and the edge of the canvas, in points.
 const SMALLEST: Vec2 = vec2(190.0, 150.0);
 const EDGE: f32 = 6.0;
@@ -43,13 +49,23 @@ fn frame(inset: Inset, canvas: Rect) -> Option<Rect> {
     Some(Rect::from_min_size(at, size))
 }
 
+/// Lays out the canvas of an inset, with small labels also where a presentation has large ones.
+fn inner_layout(ui: &Ui, frame: Rect) -> CanvasLayout {
+    let small = TextStyle::Small.resolve(ui.style());
+    let font = FontId::new(small.size.min(LABELS), small.family);
+    let line = ui.fonts_mut(|fonts| fonts.row_height(&font));
+    let left = text_width(ui, &font, "−0.0000") + 8.0;
+    let min = frame.min + vec2(left, TITLE + line + 3.0);
+    let canvas = Rect::from_min_max(min, frame.max - vec2(GRIP, 2.0 * line + 8.0));
+    let compact = CanvasLayout::bare(ui, canvas);
+    CanvasLayout { has_axes: true, has_legend: false, font, ..compact }
+}
+
 impl InsetArea {
     /// Lays out an inset on a canvas, over which it takes the pointer.
     pub(super) fn lay_out(ui: &Ui, inset: Inset, canvas: &Response, sense: Sense) -> Option<InsetArea> {
         let frame = frame(inset, canvas.rect)?;
-        // The areas of titles and labels are those of a whole canvas, except for the labels that would end beside it.
-        let inner = Rect::from_min_max(frame.min + vec2(-4.0, TITLE - 1.0), frame.max + vec2(14.0, 2.0));
-        let layout = CanvasLayout { has_legend: false, compact: true, ..CanvasLayout::new(ui, inner, false, false) };
+        let layout = inner_layout(ui, frame);
         let id = canvas.id.with("inset");
         // What is registered later is above.
         ui.interact(frame, id.with("frame"), sense);
@@ -95,7 +111,7 @@ impl InsetArea {
         let outline = Stroke::new(1.0, visuals.window_stroke.color);
         painter.rect(self.frame, 6, visuals.panel_fill, outline, StrokeKind::Inside);
         let font = egui::TextStyle::Small.resolve(ui.style());
-        let left = pos2(self.layout.canvas.left(), self.frame.top() + 0.5 * TITLE + 1.0);
+        let left = pos2(self.frame.left() + 10.0, self.frame.top() + 0.5 * TITLE + 1.0);
         painter.text(left, Align2::LEFT_CENTER, "Along the valley", font, visuals.strong_text_color());
         if !self.title.sense.interactive() {
             return false;
