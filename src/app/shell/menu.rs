@@ -203,8 +203,10 @@ fn preset_button(ui: &mut Ui, title: &str, about: &str, picture: Option<&Texture
     let room = Rect::from_min_size(pos2(area.left() + ENTRY_GAP, area.center().y - 0.5 * THUMBNAIL.y), THUMBNAIL);
     match picture {
         Some(picture) => {
-            let image = Image::new(picture).corner_radius(4.0).fit_to_exact_size(THUMBNAIL);
-            ui.put(room, image.alt_text(format!("Picture of {title}")));
+            Image::new(picture).corner_radius(4.0).paint_at(ui, room);
+            // A numbered id would change those of the entries below when the picture is ready, and so lose a click.
+            let shown = ui.interact(room, response.id.with("picture"), Sense::hover());
+            shown.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Picture of {title}")));
         }
         None => {
             ui.painter().rect_filled(room, 4.0, ui.visuals().extreme_bg_color);
