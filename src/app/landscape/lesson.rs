@@ -1,6 +1,5 @@
 //! A lesson's text and navigation, and the panel in which a step shows an update rule and a figure.
 
-use std::io::Cursor;
 use std::sync::Arc;
 
 use egui::containers::menu::MenuButton;
@@ -9,8 +8,6 @@ use egui::{
     Align, Button, Color32, ColorImage, Context, FontId, Galley, Image, Layout, RichText, ScrollArea, TextFormat,
     TextStyle, TextureHandle, TextureOptions, Theme, Ui, Vec2, vec2,
 };
-use image::DynamicImage;
-use image::codecs::png::PngDecoder;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::{LessonFigure, LessonStep};
 use valleyscope_experiments::view::Background;
@@ -20,6 +17,7 @@ use valleyscope_experiments::view::ticks::grouped;
 use super::canvas::particle::result_color;
 use super::live::Live;
 use crate::app::shell::actions::{Action, LandscapeAction, Requests, choose, item};
+use crate::app::shell::export::decoded;
 use crate::app::shell::jobs::{Job, Progress};
 use crate::app::widgets::theme::background;
 use crate::export::lesson_page::figures::{ComputedFigure, alternative_text, title_of};
@@ -34,8 +32,8 @@ const CONTENTS_HEIGHT: f32 = 0.6;
 /// The sizes of a lesson's text in points, of which the first is taken that needs at most two lines.
 const TEXT_SIZES: [f32; 7] = [17.0, 16.0, 15.0, 14.0, 13.0, 12.0, 11.0];
 
-/// Shows the step `index` of a lesson, with its text and the buttons of the lesson. `described` are the settings of the
-/// text that the run does not have: then the text fades, and says which ones it describes. In a presentation the bar has
+/// Shows the step `index` of a lesson, with its text and the buttons of the lesson. `described` lists the settings of the
+/// text from which the run differs; if there are any, the text fades and a note names them. In a presentation the bar has
 /// the same height in all steps.
 pub(crate) fn lesson_bar(
     ui: &mut Ui,
@@ -320,12 +318,6 @@ fn make_picture(
     };
     let png = computed.png(figure.point, background, PICTURE_DPI).map_err(|error| error.to_string())?;
     Ok(MadePicture { image: decoded(&png)?, computed })
-}
-
-fn decoded(png: &[u8]) -> Result<ColorImage, String> {
-    let decoder = PngDecoder::new(Cursor::new(png)).map_err(|error| error.to_string())?;
-    let image = DynamicImage::from_decoder(decoder).map_err(|error| error.to_string())?.into_rgb8();
-    Ok(ColorImage::from_rgb([image.width() as usize, image.height() as usize], image.as_raw()))
 }
 
 /// The sizes of an update rule in a presentation, in points, of which the first is taken that leaves room for plots.

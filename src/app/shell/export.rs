@@ -162,7 +162,7 @@ impl ExportOptions {
 }
 
 /// Decodes a PNG file's pixels.
-pub(super) fn decoded(png: &[u8]) -> Result<ColorImage, String> {
+pub(crate) fn decoded(png: &[u8]) -> Result<ColorImage, String> {
     let rgba = image::load_from_memory_with_format(png, image::ImageFormat::Png);
     let rgba = rgba.map_err(|error| error.to_string())?.into_rgba8();
     Ok(ColorImage::from_rgba_unmultiplied([rgba.width() as usize, rgba.height() as usize], &rgba))
