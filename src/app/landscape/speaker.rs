@@ -1,4 +1,4 @@
-//! What a speaker has beside the steps of a lesson: the notes, and the end with the next lesson.
+//! The panel of speaker notes, and the card at the end of a lesson, which leads to the next one.
 
 use egui::{Align, Align2, Context, Frame, Layout, Panel, RichText, ScrollArea, Ui, Window, vec2};
 use valleyscope_experiments::preset::{LessonStep, Preset, next_lesson};

@@ -216,7 +216,7 @@ impl Presentation {
         self.has_ring = !self.has_ring;
     }
 
-    /// Whether the values under the pointer are asked for: with the ring, or while a button is pressed.
+    /// Returns whether a presentation shows the values under the pointer: while the ring is shown or a button is pressed.
     pub(crate) fn wants_readouts(&self, ctx: &Context) -> bool {
         self.has_ring || ctx.input(|input| input.pointer.any_down())
     }

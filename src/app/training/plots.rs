@@ -172,7 +172,7 @@ impl CurvesExport {
     }
 }
 
-/// What the tab shows, as it was when the sheet of exports opened.
+/// The plots that the tab showed when the export sheet was opened.
 pub(super) enum TrainingExport {
     Scan(Box<ScanResult>),
     Curves(CurvesExport),

@@ -284,7 +284,7 @@ fn readouts_id() -> Id {
     Id::unique("readouts are shown")
 }
 
-/// Shows the values under the pointer, or hides them, as presentations do until they are asked for.
+/// Sets whether plots and landscape show the values under the pointer in this frame. Presentations hide them at first.
 pub(crate) fn set_readouts(ctx: &Context, are_shown: bool) {
     ctx.data_mut(|data| data.insert_temp(readouts_id(), are_shown));
 }

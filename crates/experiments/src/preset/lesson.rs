@@ -17,9 +17,9 @@ pub struct LessonStep {
     /// The name of the section that begins with this step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<String>,
-    /// What the class reads: in a presentation at most two lines. Its first sentence states what is seen.
+    /// The text for the class, which takes at most two lines of a presentation. The first sentence states what is seen.
     pub text: String,
-    /// What the speaker says beyond the text.
+    /// The speaker notes, which the class does not see.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub notes: String,
     /// Settings applied when the step is shown, on top of those of the previous steps. The run then restarts, unless

@@ -80,12 +80,12 @@ impl ViewSettings {
 /// The way in which the landscape is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ViewProjection {
-    /// From above, with one scale for x and y.
+    /// Draws the plane from above, with one scale for x and y.
     #[default]
     Plane,
-    /// As a surface in space.
+    /// Draws a surface in space, whose height is the loss.
     Space,
-    /// In the landscape's coordinates u and v, each with its own scale, which follows the particles.
+    /// Draws the landscape's coordinates u and v, each with its own scale, which follows the particles.
     Valley,
 }
 

@@ -272,8 +272,8 @@ impl Framing {
     }
 }
 
-/// Returns the camera for whose view a document's colours are chosen at first: wider than the first view, as particles
-/// leave that.
+/// Returns the camera for whose view the colours of a new document are chosen. It is wider than the first view, which
+/// particles leave.
 fn colored(first: Camera) -> Camera {
     Camera { width: COLORED * first.width, ..first }
 }

@@ -25,7 +25,7 @@ pub(super) struct LensFraming {
     aimed_at: Option<Inputs>,
 }
 
-/// What the camera is aimed at.
+/// The inputs of the camera's target. The camera aims anew when one of them changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Inputs {
     run_and_step: Option<(u64, u64)>,

@@ -19,7 +19,7 @@ pub(super) struct DiagnosticsHistory {
     pub fingerprint: Vec<u64>,
     /// The last step of the run and its shown branches.
     pub last_step: u64,
-    /// The step at which the run pauses by itself.
+    /// The last step of the preset's run, at which the player pauses; `None` for a run without an end.
     pub pause: Option<u64>,
     pub ensembles: Vec<EnsembleHistory>,
     pub branches: Vec<BranchHistory>,

@@ -46,7 +46,7 @@ const TITLE: f32 = 18.0;
 const NEAR_MARKS: f32 = 3.0;
 /// The gap between plots, in points.
 const GAP: f32 = 6.0;
-/// The steps on the axis of a run that has just begun and does not pause by itself.
+/// The smallest number of steps on the horizontal axis of a run without an end.
 const FIRST_STEPS: u64 = 100;
 /// The deepest descent in view over the linear part of its colour scale.
 const DESCENT: f64 = 12.0;
