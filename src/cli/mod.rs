@@ -11,6 +11,7 @@ mod landscape_args;
 mod lesson;
 mod output;
 mod presets;
+mod queue;
 mod reference;
 mod regret;
 mod rule_code;
@@ -19,6 +20,7 @@ mod runs;
 mod simulate;
 mod sweep;
 mod train;
+mod training_args;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -110,6 +112,10 @@ enum Command {
     /// The run is a folder, and the training does not depend on this command. Ctrl-C stops it with a checkpoint, from
     /// which --resume continues, also after a crash. `valleyscope runs` shows all runs.
     Train(train::TrainArgs),
+    /// List, add, order, remove or train the trainings that wait in the queue
+    ///
+    /// The queue is the folder `queue` beside the runs. It survives the end of any program that works on it.
+    Queue(queue::QueueArgs),
     /// List, show, compare, watch, change, stop, check, export and evaluate trainings
     ///
     /// A run is a folder. These commands read it while it is written or after it has been copied.
@@ -152,6 +158,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Lesson(args) => lesson::run(&args),
         Command::Regret(args) => regret::run(&args),
         Command::Train(args) => train::run(&args),
+        Command::Queue(args) => queue::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Data(command) => data::run(&command),
         Command::Doctor => doctor::run(),

@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use valleyscope_engine::sweep::SweepPart;
-use valleyscope_experiments::preset::{Library, Preset};
+use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{CapacityReport, Fork, ForkError, RunConfig};
 use valleyscope_experiments::workload::DeviceChoice;
-use valleyscope_runs::{CheckpointChoice, Handshake, RunFolder, RunReader, Status, WorkerProgram, now, runs_folder};
+use valleyscope_runs::{CheckpointChoice, Handshake, Queue, RunFolder, RunReader, Status, WorkerProgram, now, runs_folder};
 
 use super::output::Interrupt;
-use super::run_args::{CheckpointName, RunsLocation, data, device, find_worker};
+use super::queue::{self, Work, WorkArgs};
+use super::run_args::{CheckpointName, RunsLocation, find_worker};
 use super::runs::watch::{Watch, outcome};
+use super::training_args::{SettingsArgs, check_processes, is_scan, load};
 
 use super::{Failure, say};
 
@@ -23,21 +24,14 @@ pub(super) struct TrainArgs {
     /// Name of a built-in preset or of one of your own, or a file [with --fork: the other run's own settings]
     #[arg(value_name = "PRESET", required_unless_present_any = ["resume", "fork"])]
     preset: Option<OsString>,
-    /// Device: cpu, cuda, or cuda:1 and so on
-    #[arg(long, value_name = "DEVICE", value_parser = device)]
-    device: Option<String>,
-    /// Folder of the training data
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
+    #[command(flatten)]
+    settings: SettingsArgs,
     /// Folder for runs, also for the run to resume or fork [default: runs in the user's folder for data; for a fork,
     /// the folder of the other run]
     #[arg(long, value_name = "DIR")]
     runs: Option<PathBuf>,
-    /// Set a field of the preset, such as learning_rate=0.01 or optimizer.gamma=0.4; may be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
-    set: Vec<(String, String)>,
     /// Resume a stopped run: its name, the beginning of it, `last`, or its folder
-    #[arg(long, value_name = "RUN", conflicts_with = "preset")]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["preset", "part"])]
     resume: Option<OsString>,
     /// Start a new run from a checkpoint of another: its newest, that of STEP, or the best by evaluation
     ///
@@ -46,43 +40,25 @@ pub(super) struct TrainArgs {
     /// its rule is the same, and starts with an empty one where it is another. Each step's batch is determined by seed,
     /// data, batch size and the number of the step: where these are equal, the fork trains on the same batches. The
     /// checkpoint is not copied where the file system can link files, and the other run is not changed.
-    #[arg(long, value_name = "RUN[@STEP|@best]", conflicts_with = "resume", value_parser = OsStringValueParser::new().try_map(CheckpointName::parse))]
+    #[arg(long, value_name = "RUN[@STEP|@best]", conflicts_with_all = ["resume", "part"], value_parser = OsStringValueParser::new().try_map(CheckpointName::parse))]
     fork: Option<CheckpointName>,
-    /// Number of processes on this machine, which share each batch; a resumed run may have another number
-    ///
-    /// Each has an equal share of the processors, or a GPU of its own. The losses are those of a single process, up to
-    /// rounding. On several machines, `valleyscope-train run` is started by torchrun or srun instead.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    processes: Option<u16>,
-    /// Train only a part of a scan, such as 3/8, the third of eight parts of about equal cost; `valleyscope runs merge`
-    /// merges their runs
-    #[arg(long, value_name = "K/N", allow_hyphen_values = true, conflicts_with_all = ["resume", "fork"])]
-    part: Option<SweepPart>,
     /// Write the points of the curves as they come for TensorBoard, into a folder of the run's name in this one
     ///
     /// A resumed run continues its event file, without points that it shows twice. If this command ends before the
     /// training, `valleyscope runs watch --tensorboard DIR` goes on.
     #[arg(long, value_name = "DIR")]
     tensorboard: Option<PathBuf>,
-    /// The worker that trains [default: the one beside valleyscope, or the installed one]
-    #[arg(long, value_name = "PATH")]
-    worker: Option<PathBuf>,
-}
-
-fn assignment(text: &str) -> Result<(String, String), String> {
-    let (key, value) = super::assignment(text)?;
-    // The value may be written as for --device, or as in a preset.
-    let value = if key.ends_with("device") { device(&value).unwrap_or(value) } else { value };
-    Ok((key, value))
+    #[command(flatten)]
+    work: WorkArgs,
 }
 
 /// Refuses other settings for a run that is resumed, and names the command that accepts them.
 fn refuse_settings_of_resumed(args: &TrainArgs) -> Result<(), Failure> {
     let Some(run) = &args.resume else { return Ok(()) };
     let given = [
-        ("--set", "--set KEY=VALUE", !args.set.is_empty()),
-        ("--device", "--device DEVICE", args.device.is_some()),
-        ("--data", "--data DIR", args.data.is_some()),
+        ("--set", "--set KEY=VALUE", !args.settings.set.is_empty()),
+        ("--device", "--device DEVICE", args.settings.device.is_some()),
+        ("--data", "--data DIR", args.settings.data.is_some()),
     ];
     let Some((option, usage, _)) = given.into_iter().find(|(.., is_given)| *is_given) else { return Ok(()) };
     let run = run.display();
@@ -124,36 +100,54 @@ pub(super) fn run(args: &TrainArgs) -> Result<(), Failure> {
         }
     }
     if let Some(run) = &resumed {
-        let worker = find_worker(args.worker.as_deref())?;
+        let worker = find_worker(args.work.worker.as_deref())?;
         worker.handshake().map_err(anyhow::Error::from)?;
         check_config(run).map_err(Failure::BadInput)?;
-        if let Some(processes) = args.processes {
+        if let Some(processes) = args.settings.processes {
             check_processes(&RunConfig::read(run).map_err(Failure::bad_input)?.preset, processes)?;
         }
         return train(&worker, run, true, args, &Interrupt::listen()?);
     }
     let fork = args.fork.as_ref().map(|point| find(args, point)).transpose()?;
     let trainings = trainings(args, fork.as_ref())?;
-    let worker = find_worker(args.worker.as_deref())?;
+    let worker = find_worker(args.work.worker.as_deref())?;
     let has = worker.handshake().map_err(anyhow::Error::from)?;
     trainings.iter().try_for_each(|training| check_device(training, &has, args))?;
     let origin_folder = fork.as_ref().and_then(|fork| fork.run.path().parent().map(Path::to_owned));
     let parent = args.runs.clone().or(origin_folder).or_else(runs_folder);
     let parent = parent.ok_or_else(|| anyhow!("this system has no folder for data; name one with --runs DIR"))?;
-    trainings.iter().try_for_each(|training| check_capacity(training, &has, &parent))?;
+    check_capacity(&trainings, &has, &parent)?;
     let interrupt = Interrupt::listen()?;
-    let (stem, count) = (stem(args, fork.as_ref()), trainings.len());
-    if let (Some(fork), [training]) = (&fork, &trainings[..]) {
-        return train(&worker, &begin_fork(fork, &parent, &stem, training)?, true, args, &interrupt);
-    }
-    for (index, training) in trainings.iter().enumerate() {
-        let run = RunFolder::create(&parent, &stem, &training.to_ron()).map_err(anyhow::Error::from)?;
-        if count > 1 {
-            say(format_args!("run {} of {count}", index + 1));
+    let stem = stem(args, fork.as_ref());
+    match (&fork, &trainings[..]) {
+        (Some(fork), [training]) => {
+            train(&worker, &begin_fork(fork, &parent, &stem, training)?, true, args, &interrupt)
         }
-        train(&worker, &run, false, args, &interrupt)?;
+        (None, [training]) => {
+            let run = RunFolder::create(&parent, &stem, &training.to_ron()).map_err(anyhow::Error::from)?;
+            train(&worker, &run, false, args, &interrupt)
+        }
+        (_, trainings) => train_queued(&Queue::of(&parent), &stem, trainings, &worker, args, &interrupt),
     }
-    Ok(())
+}
+
+/// Puts trainings into the queue, and trains them unless another program of this machine does.
+fn train_queued(
+    queue: &Queue,
+    stem: &str,
+    trainings: &[Preset],
+    worker: &WorkerProgram,
+    args: &TrainArgs,
+    interrupt: &Interrupt,
+) -> Result<(), Failure> {
+    let names = queue::add(queue, stem, trainings)?;
+    say(format_args!("{} trainings are in the queue of {}", names.len(), queue.runs().display()));
+    let Some(_runner) = queue.runner()? else {
+        say(format_args!("another program of this machine works on the queue, and trains them in their turn"));
+        return queue::wait_for(queue, &names, interrupt);
+    };
+    Work::new(queue, worker, &args.work, 1, args.tensorboard.as_deref())
+        .run(&|entry| names.contains(&entry.name), interrupt)
 }
 
 fn find(args: &TrainArgs, point: &CheckpointName) -> Result<Fork, Failure> {
@@ -197,124 +191,62 @@ fn check_config(run: &RunFolder) -> anyhow::Result<()> {
     RunConfig::check_run(run).with_context(|| format!("the run in {} cannot go on", run.path().display()))
 }
 
-/// Refuses more processes than can share a step, before anything is started.
-fn check_processes(preset: &Preset, processes: u16) -> Result<(), Failure> {
-    let Some(workload) = preset.workload() else { return Ok(()) };
-    let checked = workload.check_processes(usize::from(processes));
-    checked.map_err(|why| Failure::BadInput(anyhow!("--processes: {why}")))
-}
-
 /// Refuses a training on a missing device before a folder is made for it.
 fn check_device(training: &Preset, has: &Handshake, args: &TrainArgs) -> Result<(), Failure> {
     let Some(DeviceChoice::Cuda(number)) = training.device() else { return Ok(()) };
     let Some(complaint) = has.lacks_cuda(number) else { return Ok(()) };
-    let advice = match args.device {
+    let advice = match args.settings.device {
         Some(_) => "leave --device out to take the best",
         None => "`--device cpu` takes the processor",
     };
     Err(Failure::BadInput(anyhow!("{complaint}; {advice}")))
 }
 
-/// Refuses a training that needs more memory or disk than available, before a folder is made for it.
-fn check_capacity(training: &Preset, has: &Handshake, runs: &Path) -> Result<(), Failure> {
-    let Some(CapacityReport { needs, lacks, warning }) = CapacityReport::of(training, has, runs) else { return Ok(()) };
-    if let Some(complaint) = lacks {
-        return Err(Failure::BadInput(anyhow!(complaint)));
-    }
-    say(format_args!("the training {needs}"));
-    if let Some(warning) = warning {
-        say(format_args!("warning: {warning}"));
+/// Refuses trainings that need more memory or disk than available, before a folder is made for them.
+fn check_capacity(trainings: &[Preset], has: &Handshake, runs: &Path) -> Result<(), Failure> {
+    let mut said = Vec::new();
+    for CapacityReport { needs, lacks, warning } in
+        trainings.iter().filter_map(|training| CapacityReport::of(training, has, runs))
+    {
+        if let Some(complaint) = lacks {
+            return Err(Failure::BadInput(anyhow!(complaint)));
+        }
+        let warning = warning.map(|warning| format!("warning: {warning}"));
+        for text in [Some(format!("the training {needs}")), warning].into_iter().flatten() {
+            if !said.contains(&text) {
+                say(format_args!("{text}"));
+                said.push(text);
+            }
+        }
     }
     Ok(())
 }
 
 /// Chooses the stem of the folder's name, before the time.
 fn stem(args: &TrainArgs, fork: Option<&Fork>) -> String {
-    let named = args.preset.as_deref().map(Path::new).and_then(Path::file_stem);
-    let named = named.map(|stem| stem.to_string_lossy().into_owned());
-    let stem = named.or_else(|| fork.map(|fork| fork.run.stem())).unwrap_or_else(|| "run".to_owned());
-    match args.part {
-        Some(part) => format!("{stem}-{}", part.stem()),
-        None => stem,
-    }
-}
-
-/// Loads the preset before the changes of the command line, and its name.
-fn settings(args: &TrainArgs, fork: Option<&Fork>) -> Result<(Preset, String), Failure> {
-    match (&args.preset, fork) {
-        (Some(name), _) => {
-            let loaded = Library::open().load(name).map_err(Failure::bad_input)?;
-            Ok((loaded.preset, format!("preset {}", name.display())))
-        }
-        (None, Some(fork)) => Ok((fork.training().map_err(Failure::bad_input)?, format!("run {}", fork.run.name()))),
-        (None, None) => unreachable!("clap asks for one of them"),
-    }
+    let named = args.preset.as_deref().map(|name| args.settings.stem(name));
+    named.or_else(|| fork.map(|fork| fork.run.stem())).unwrap_or_else(|| "run".to_owned())
 }
 
 /// Makes the requested trainings, with all changes of the command line.
 fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failure> {
-    let (mut preset, called) = settings(args, fork)?;
-    if preset.workload().is_none() {
-        let expected = format!("a training, of the kind {}", Preset::WORKLOADS.join(", "));
-        return Err(super::wrong_kind(&expected, args.preset.as_deref().unwrap_or_default(), &preset));
-    }
-    let mut settings = args.set.clone();
-    for (option, key, given) in [
-        ("--device", "device", args.device.is_some()),
-        ("--data", "data", args.data.is_some()),
-        ("--processes", "processes", args.processes.is_some()),
-        ("--part", "part", args.part.is_some()),
-    ] {
-        if given && settings.iter().any(|(set, _)| set == key) {
-            let twice = anyhow!("{option} and --set {key}=… set the same field twice; give one of them");
-            return Err(Failure::BadInput(twice));
-        }
-    }
-    if let Some(device) = &args.device {
-        settings.push(("device".to_owned(), device.clone()));
-    }
-    let is_scan = preset.workload().is_some_and(|workload| !workload.scanned().is_empty());
-    if let (Some(processes), true) = (args.processes, is_scan) {
-        return Err(Failure::BadInput(anyhow!(
-            "expected a training of one model for --processes {processes}, and the {called} is a scan of many, which uses \
-             all processors by itself; leave --processes out"
-        )));
-    }
-    if args.tensorboard.is_some() && is_scan {
+    let (preset, called) = match (&args.preset, fork) {
+        (Some(name), _) => (load(name)?, format!("preset {}", name.display())),
+        (None, Some(fork)) => (fork.training().map_err(Failure::bad_input)?, format!("run {}", fork.run.name())),
+        (None, None) => unreachable!("clap asks for one of them"),
+    };
+    if args.tensorboard.is_some() && is_scan(&preset) {
         return Err(Failure::BadInput(anyhow!(
             "expected a training with curves for --tensorboard, and the {called} is a scan; leave --tensorboard out"
         )));
     }
-    if let (Some(part), false) = (args.part, is_scan) {
-        return Err(Failure::BadInput(anyhow!(
-            "expected a scan of trainings for --part {part}, and the {called} is none; leave --part out"
-        )));
-    }
-    if let Some(part) = args.part {
-        settings.push(("part".to_owned(), part.to_string()));
-    }
-    if let Some(folder) = &args.data {
-        settings.push(("data".to_owned(), data(folder)?));
-    }
-    let before = preset.trainings();
-    if let Some(processes) = args.processes {
-        // The preset's own number is replaced, and may be too large for the other settings.
-        settings.push(("processes".to_owned(), "1".to_owned()));
-        preset = super::changed(&preset, &settings)?;
-        check_processes(&preset, processes)?;
-        settings = vec![("processes".to_owned(), processes.to_string())];
-    }
-    preset = super::changed(&preset, &settings)?;
-    let trainings = preset.trainings_as_changed_from(&before);
+    let trainings = args.settings.trainings(preset, &called)?;
     if fork.is_some() && trainings.len() > 1 {
         return Err(Failure::BadInput(anyhow!(
             "expected a preset of one run to go on with from a checkpoint, and the {called} has {}; save one of them as a \
              preset of its own, or leave the preset out and use --set",
             trainings.len()
         )));
-    }
-    for workload in trainings.iter().filter_map(Preset::workload) {
-        workload.data_status().map_err(|error| Failure::BadInput(anyhow!(error)))?;
     }
     Ok(trainings)
 }
@@ -332,7 +264,7 @@ fn train(
     say(format_args!("the run is in {}", run.path().display()));
     let mut watch = Watch::from_now(run.clone()).with_tensorboard(args.tensorboard.as_deref());
     // A new run's config has the number of processes.
-    let processes = args.processes.filter(|_| args.resume.is_some());
+    let processes = args.settings.processes.filter(|_| args.resume.is_some());
     let launched = worker.start(run, resume, processes).map_err(anyhow::Error::from)?;
     launched.wait_until_at_work(START_TIMEOUT).map_err(anyhow::Error::from)?;
     let mut stopping = false;

@@ -76,7 +76,7 @@ impl RunFolder {
         fs::create_dir_all(parent).map_err(failed)?;
         // Absolute, as the worker may have another working directory.
         let parent = parent.canonicalize().map_err(failed)?;
-        let name = format!("{}-{}", portable(stem), now().strftime("%Y%m%dT%H%M%SZ"));
+        let name = RunFolder::new_name(stem);
         for number in 1.. {
             let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
             let path = parent.join(name);
@@ -87,6 +87,23 @@ impl RunFolder {
             }
         }
         unreachable!("some number is free")
+    }
+
+    /// The name `<stem>-<UTC time>` of a new run.
+    pub(super) fn new_name(stem: &str) -> String {
+        format!("{}-{}", portable(stem), now().strftime("%Y%m%dT%H%M%SZ"))
+    }
+
+    /// Creates the folder of this name in `parent`, with a `config.ron` of this text, or as much of them as is missing.
+    pub(super) fn create_named(parent: &Path, name: &str, config: &str) -> Result<RunFolder, FolderError> {
+        let failed = |source| FolderError::Create { parent: parent.to_owned(), source };
+        fs::create_dir_all(parent.join(name)).map_err(failed)?;
+        // Absolute, as the worker may have another working directory.
+        let run = RunFolder { path: parent.canonicalize().map_err(failed)?.join(name) };
+        match write_file(&run.config(), Overwrite::No, config.as_bytes()) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(failed(error)),
+            _ => Ok(run),
+        }
     }
 
     pub fn open(path: &Path) -> Result<RunFolder, FolderError> {

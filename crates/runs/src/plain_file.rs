@@ -44,6 +44,11 @@ pub fn open_to_write(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true).write(true).create(true).truncate(false), path, Links::Refused)
 }
 
+/// Opens a plain file that exists for reading and writing. Refuses links.
+pub fn open_existing(path: &Path) -> io::Result<File> {
+    open_with(OpenOptions::new().read(true).write(true), path, Links::Refused)
+}
+
 /// Opens a plain file for appending, and creates it if it is missing. Refuses links.
 pub fn open_to_append(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true).append(true).create(true), path, Links::Refused)

@@ -1,25 +1,20 @@
 //! The background jobs of the tab, each on a separate thread: querying the worker's devices, starting, resuming,
 //! deleting.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, sync_channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use std::{fs, io};
 
-use serde::{Deserialize, Serialize};
 use valleyscope_engine::terminal_escape::visible_path;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{CapacityReport, Fork, RunConfig};
-use valleyscope_runs::atomic_file::write_plain_file;
-use valleyscope_runs::plain_file::Links;
 use valleyscope_runs::{
-    CheckpointChoice, Handshake, RunFolder, RunReader, SavedModel, Status, TextRequest, WorkerProgram, check_removable,
-    now, plain_file, remove,
+    CheckpointChoice, Handshake, Queue, RunFolder, SavedModel, TextRequest, WorkerProgram, check_removable, remove,
 };
 
 use super::editor::{ForkPoint, data_status_of};
+use super::queue::{QueueChange, QueueWork};
 use super::watcher::{self, Outbox, Update, WatcherCommand};
 use super::worker::{TrainingPaths, WorkerState};
 use crate::app::shell::actions::Action;
@@ -45,7 +40,9 @@ impl TrainingJobs {
         let outbox = Outbox { updates: sender, wake };
         let commands = watcher::start(paths.clone(), outbox.clone());
         let jobs = TrainingJobs { paths, outbox, updates, commands, window: Arc::new(()) };
-        jobs.take_over_queue();
+        if let Some(mut work) = QueueWork::new(&jobs.paths, Arc::downgrade(&jobs.window), jobs.outbox.clone()) {
+            std::thread::spawn(move || work.run());
+        }
         jobs
     }
 
@@ -100,50 +97,30 @@ impl TrainingJobs {
         });
     }
 
-    /// Trains these presets, one after another, in a queue that outlives the window.
+    /// Adds these presets to the queue.
     pub(super) fn train_all(&self, trainings: Vec<Preset>, stem: String, worker: Handshake) {
         let folder = self.paths.runs.clone();
-        self.queue_in_background(move || {
-            let folder = folder.ok_or(NO_FOLDER)?;
-            trainings.iter().try_for_each(|training| {
-                data_status_of(training)?;
-                check_capacity(training, &worker, &folder)
-            })?;
-            let queue = Queue::begin(&folder, stem, &trainings);
-            queue.map(Some).map_err(|error| format!("The runs cannot be queued in {}: {error}.", folder.display()))
-        });
-    }
-
-    fn take_over_queue(&self) {
-        let Some(folder) = self.paths.runs.clone().filter(|folder| Queue::is_in(folder)) else { return };
-        self.queue_in_background(move || {
-            let queue = Queue::take_over(&folder);
-            queue.map_err(|error| format!("The queue in {} cannot be read: {error}.", folder.display()))
-        });
-    }
-
-    fn queue_in_background(&self, queue: impl FnOnce() -> Result<Option<Queue>, String> + Send + 'static) {
-        let (named, window) = (self.paths.worker.clone(), Arc::downgrade(&self.window));
         self.in_background(move |outbox| {
-            let mut queue = match queue() {
-                Ok(Some(queue)) => queue,
-                Ok(None) => return,
-                Err(error) => return outbox.send(Update::Failed(error)),
+            let add = || {
+                let queue = Queue::of(folder.as_deref().ok_or(NO_FOLDER)?);
+                trainings.iter().try_for_each(|training| {
+                    data_status_of(training)?;
+                    check_capacity(training, &worker, queue.runs())
+                })?;
+                let added = trainings.iter().try_for_each(|training| queue.add(&stem, &training.to_ron()).map(drop));
+                added.map_err(|error| error.to_string())
             };
-            let outcome = train_queue(&mut queue, named.as_deref(), &window, outbox);
-            let rest = match queue.waiting.configs.len() {
-                0 => "",
-                1 => " The run that waited for it will not be started.",
-                _ => " The runs that waited for it will not be started.",
-            };
-            match outcome {
-                Ok(Outcome::WindowClosed) => return,
-                Ok(Outcome::Finished) => {}
-                Ok(Outcome::Stopped(name)) => outbox.send(Update::notice(format!("{name} was stopped.{rest}"))),
-                Err(error) => outbox.send(Update::Failed(error + rest)),
+            if let Err(error) = add() {
+                outbox.send(Update::Failed(error));
             }
-            if let Err(error) = queue.end() {
-                outbox.send(Update::Failed(format!("The queue cannot be removed: {error}.")));
+        });
+    }
+
+    pub(super) fn change_queue(&self, change: QueueChange) {
+        let Some(queue) = self.paths.runs.as_deref().map(Queue::of) else { return };
+        self.in_background(move |outbox| {
+            if let Err(error) = change.apply(&queue) {
+                outbox.send(Update::Failed(error.to_string()));
             }
         });
     }
@@ -279,13 +256,13 @@ fn delete(runs: Vec<RunFolder>, outbox: &Outbox, delete: impl FnMut(RunFolder) -
 const NO_FOLDER: &str = "This system has no folder for data, so runs cannot be stored.";
 
 /// Refuses a training that would not fit, before a run is created.
-fn check_capacity(training: &Preset, has: &Handshake, runs: &Path) -> Result<(), String> {
+pub(super) fn check_capacity(training: &Preset, has: &Handshake, runs: &Path) -> Result<(), String> {
     CapacityReport::of(training, has, runs).and_then(|report| report.lacks).map_or(Ok(()), Err)
 }
 
 /// Finds the worker and queries it again, as it may have been replaced. Sends the window an update if it cannot be
 /// used.
-fn worker_for(named: Option<&Path>, outbox: &Outbox) -> Result<(WorkerProgram, Handshake), String> {
+pub(super) fn worker_for(named: Option<&Path>, outbox: &Outbox) -> Result<(WorkerProgram, Handshake), String> {
     let asked = WorkerProgram::find(named).and_then(|worker| {
         let has = worker.handshake()?;
         Ok((worker, has))
@@ -309,146 +286,4 @@ fn begin(worker: &WorkerProgram, run: &RunFolder, fork: Option<ForkPoint>, outbo
     outbox.send(Update::Made(run.clone(), fork));
     let begun = worker.start(run, is_fork, None).and_then(|launched| launched.wait_until_at_work(START_TIMEOUT));
     begun.map_err(|error| format!("{} did not begin: {error}", run.name()))
-}
-
-/// The reason why waiting for a run, or training a queue, has ended.
-enum Outcome {
-    Finished,
-    Stopped(String),
-    /// The window was closed; the next one continues the queue.
-    WindowClosed,
-}
-
-/// Trains the runs of the queue, each after the previous one has finished. An error is the reason why the rest is not
-/// trained.
-fn train_queue(queue: &mut Queue, named: Option<&Path>, window: &Weak<()>, outbox: &Outbox) -> Result<Outcome, String> {
-    loop {
-        if let Some(path) = &queue.waiting.current {
-            let run = RunFolder::open(path).map_err(|error| format!("The queue ends: {error}."))?;
-            match wait_for(&run, window)? {
-                Outcome::Finished => {}
-                ended => return Ok(ended),
-            }
-        }
-        let Some(config) = queue.waiting.configs.first() else { return Ok(Outcome::Finished) };
-        let (worker, has) = worker_for(named, outbox)?;
-        if let Ok(training) = Preset::parse(config, RunFolder::CONFIG) {
-            check_capacity(&training, &has, &queue.folder)?;
-        }
-        let run = RunFolder::create(&queue.folder, &queue.waiting.stem, config).map_err(|error| error.to_string())?;
-        queue.advance(&run).map_err(|error| format!("The queue cannot be written: {error}."))?;
-        begin(&worker, &run, None, outbox)?;
-    }
-}
-
-/// Blocks until a run has ended, or the window is closed. An error is the reason why the run has not finished.
-fn wait_for(run: &RunFolder, window: &Weak<()>) -> Result<Outcome, String> {
-    let (mut reader, name) = (RunReader::brief(run.clone()), run.name());
-    while window.upgrade().is_some() {
-        let status = reader.status(now());
-        if !run.path().is_dir() {
-            return Err(format!("The queue ends, as {name} is gone."));
-        }
-        match status {
-            Ok(Status::Stopped) => return Ok(Outcome::Stopped(name)),
-            Ok(Status::Finished) => return Ok(Outcome::Finished),
-            Ok(status) if !status.is_open() => {
-                return Err(format!("The queue ends, as {name} has not finished: {status}."));
-            }
-            // A folder that is temporarily unreadable may be on another machine.
-            Ok(_) | Err(_) => std::thread::sleep(Duration::from_millis(500)),
-        }
-    }
-    Ok(Outcome::WindowClosed)
-}
-
-// The queue of waiting trainings, in a file so that it outlives the window.
-//
-// The file holds the current run and the waiting configs. A lock marks the window that manages it; the next window
-// takes over the queue of a closed one.
-
-const FILE: &str = "queue.json";
-/// The size limit of the file in bytes, more than any valid queue has.
-const MOST: u64 = 64 << 20;
-const LOCK: &str = "queue.lock";
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Waiting {
-    /// The stem of the names of the runs' folders.
-    stem: String,
-    current: Option<PathBuf>,
-    configs: Vec<String>,
-}
-
-/// A queue that this window manages.
-#[derive(Debug)]
-pub(super) struct Queue {
-    folder: PathBuf,
-    waiting: Waiting,
-    _lock: File,
-}
-
-impl Queue {
-    /// Whether a folder has a queue, of an earlier window or of another one.
-    pub(super) fn is_in(folder: &Path) -> bool {
-        folder.join(FILE).is_file()
-    }
-
-    /// Creates a queue of these trainings.
-    ///
-    /// # Errors
-    ///
-    /// Fails if there is a queue already, or it cannot be written.
-    fn begin(folder: &Path, stem: String, trainings: &[Preset]) -> io::Result<Queue> {
-        fs::create_dir_all(folder)?;
-        let lock = lock(folder)?.ok_or_else(|| {
-            io::Error::other("there is a queue already; it ends after its last run, or when its run is stopped")
-        })?;
-        let configs = trainings.iter().map(Preset::to_ron).collect();
-        let waiting = Waiting { stem, current: None, configs };
-        let queue = Queue { folder: folder.to_owned(), waiting, _lock: lock };
-        queue.write()?;
-        Ok(queue)
-    }
-
-    /// Takes over the queue of an earlier window, unless another window manages it.
-    fn take_over(folder: &Path) -> io::Result<Option<Queue>> {
-        let Some(lock) = lock(folder)? else { return Ok(None) };
-        let text = match plain_file::read_text(&folder.join(FILE), Links::Refused, MOST) {
-            Ok(text) => text,
-            // Another window has just finished it.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let waiting = serde_json::from_str(&text)?;
-        Ok(Some(Queue { folder: folder.to_owned(), waiting, _lock: lock }))
-    }
-
-    fn advance(&mut self, run: &RunFolder) -> io::Result<()> {
-        self.waiting.configs.remove(0);
-        self.waiting.current = Some(run.path().to_owned());
-        self.write()
-    }
-
-    fn end(self) -> io::Result<()> {
-        match fs::remove_file(self.folder.join(FILE)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
-    }
-
-    fn write(&self) -> io::Result<()> {
-        let text = serde_json::to_string_pretty(&self.waiting).expect("it holds nothing that JSON cannot express");
-        write_plain_file(&self.folder.join(FILE), (text + "\n").as_bytes())
-    }
-}
-
-/// Locks the queue; `None` if another window holds the lock.
-fn lock(folder: &Path) -> io::Result<Option<File>> {
-    let file = plain_file::open_to_write(&folder.join(LOCK))?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(fs::TryLockError::WouldBlock) => Ok(None),
-        Err(fs::TryLockError::Error(error)) => Err(error),
-    }
 }

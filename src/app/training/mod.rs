@@ -17,6 +17,7 @@ mod names;
 mod panel;
 mod plots;
 mod plotter;
+mod queue;
 mod summary;
 mod table;
 mod track;

@@ -10,18 +10,19 @@ use egui::{Context, Rect, Ui, vec2};
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_machine::{SetUpState, SetUpStatus};
-use valleyscope_runs::RunFolder;
+use valleyscope_runs::{Queue, RunFolder};
 
 use super::charts::Charts;
 use super::detail::{DetailView, RunDetail};
 use super::dialogs::{Dialog, DialogDecision, RunQuestion};
 use super::editor::{DataWatch, SavedTraining, TrainingEditor, TrainingMemory, take_data};
 use super::empty::Example;
-use super::jobs::{Queue, TrainingJobs};
+use super::jobs::TrainingJobs;
 use super::list::List;
 use super::names::{CurveFacts, Name, Pens, curve_facts, distinct};
 use super::plots::TrainingExport;
 use super::plotter::{CurveRequest, Plotter, RunCurves};
+use super::queue::QueueState;
 use super::summary::{ListedRuns, Summary};
 use super::table::{RunTable, TableChoices};
 use super::watcher::{Update, WatcherCommand};
@@ -51,8 +52,9 @@ pub struct TrainingPanel {
     pub(super) wake: Wake,
     pub(super) paths: TrainingPaths,
     pub(super) threads: Option<Threads>,
-    /// True if an earlier window has left a queue, so that the threads start at once.
+    /// True if there is a queue at the start, so that the threads start at once.
     pub(super) has_queue: bool,
+    pub(super) queue: QueueState,
     pub(super) worker: WorkerState,
     pub(super) worker_card: WorkerCard,
     pub(super) editor: TrainingEditor,
@@ -90,7 +92,8 @@ pub struct TrainingPanel {
 impl TrainingPanel {
     pub fn new(context: Context, paths: TrainingPaths) -> TrainingPanel {
         TrainingPanel {
-            has_queue: paths.runs.as_deref().is_some_and(Queue::is_in),
+            has_queue: paths.runs.as_deref().is_some_and(|runs| Queue::of(runs).entries().is_ok_and(|it| !it.is_empty())),
+            queue: QueueState::default(),
             wake: Wake::new(context, SEEN, UNSEEN),
             paths,
             threads: None,
@@ -325,6 +328,7 @@ impl TrainingPanel {
         }
         match update {
             Update::Runs(listed) => self.list_runs(listed),
+            Update::Queue(queue) => self.queue = queue,
             Update::Detail(run, detail) => {
                 if self.focus.as_ref() == Some(&run) {
                     self.detail = Some((run, *detail));

@@ -19,7 +19,7 @@ use super::plotter::RunCurves;
 use super::summary::Summary;
 use super::watcher::WatcherCommand;
 use super::worker::{WorkerAction, WorkerState};
-use super::{controls, detail, list};
+use super::{controls, detail, list, queue};
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::export::ExportKind;
 use crate::app::shell::presets::PresetCatalog;
@@ -77,11 +77,23 @@ impl TrainingPanel {
         let (name, edge, range) = ("list of runs", Edge::Bottom, 110.0..=most);
         let bottom =
             SidePanel { name, edge, usual: list::height(self.listed.runs.len()).min(0.45 * height), range, frame };
+        if !self.queue.is_empty() {
+            let usual = queue::HEIGHT.min(0.25 * height);
+            let top = SidePanel { name: "queue", edge: Edge::Bottom, usual, range: 60.0..=0.5 * most, frame };
+            top.show(ui, sizes, |ui, _| self.queue_list(ui));
+        }
         // The table has the same runs.
         if !self.table.choices.is_open {
             bottom.show(ui, sizes, |ui, _| self.runs_list(ui, requests));
         }
         self.settings(ui, catalog, requests);
+    }
+
+    fn queue_list(&mut self, ui: &mut Ui) {
+        let Some(runs) = &self.paths.runs else { return };
+        if let Some(change) = self.queue.ui(ui, &self.listed, runs) {
+            self.threads().jobs.change_queue(change);
+        }
     }
 
     fn runs_list(&mut self, ui: &mut Ui, requests: &mut Requests) {
@@ -186,8 +198,8 @@ impl TrainingPanel {
         let fault_of_one = faults.zip(1..).find_map(|(fault, number)| Some(format!("Run {number}: {}", fault?)));
         let text = format!("Start all {}", trainings.len());
         let all = ui.add_enabled(has_worker && is_sound && fault_of_one.is_none(), Button::new(text));
-        let help = "Run the trainings one after another. Closing the window pauses the queue until the next start; a \
-                    run that is stopped or fails ends it.";
+        let help = "Add the trainings to the queue, which trains them one after another. It goes on with the next start \
+                    of the window, or with `valleyscope queue run`.";
         let mut all = all.on_hover_text(help);
         if let Some(why) = fault_of_one.as_deref().or((!has_worker).then_some(NOT_READY)) {
             all = all.on_disabled_hover_text(why);

@@ -19,6 +19,7 @@ use valleyscope_runs::{CommandRequest, Notes, NotesEdit, Reply, RunCommand, RunF
 use super::detail::{RunDetail, log_tail};
 use super::editor::ForkPoint;
 use super::names::distinct_settings;
+use super::queue::QueueState;
 use super::summary::{ListedRuns, Summary, Watched};
 use super::worker::{Installation, TrainingPaths, WorkerState};
 use crate::app::shell::actions::Action;
@@ -48,6 +49,7 @@ pub(super) enum Update {
     Detail(RunFolder, Box<RunDetail>),
     /// A text generated with a run's newest checkpoint and its step, or the reason why there is none.
     Text(RunFolder, Result<(u64, String), String>),
+    Queue(QueueState),
     Worker(Box<WorkerState>),
     SetUp(Box<Installation>),
     /// A run was made, and its worker is being started; with the checkpoint of a fork.
@@ -78,7 +80,7 @@ pub(super) struct Outbox {
 
 impl Outbox {
     pub(super) fn send(&self, update: Update) {
-        let is_seen_here_only = matches!(update, Update::Runs(..) | Update::Detail(..) | Update::SetUp(_));
+        let is_seen_here_only = matches!(update, Update::Runs(..) | Update::Detail(..) | Update::Queue(_) | Update::SetUp(_));
         // The window may be closed.
         let _ = self.updates.send(update);
         if is_seen_here_only {

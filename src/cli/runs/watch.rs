@@ -103,6 +103,11 @@ impl Watch {
         Watch { tensorboard, ..self }
     }
 
+    /// Prints lines only, as beside other runs.
+    pub(crate) fn without_bar(self) -> Watch {
+        Watch { bar: None, logs: false, ..self }
+    }
+
     pub(crate) fn from_now(run: RunFolder) -> Watch {
         let mut watch = Watch::new(run);
         // The first call of `poll` reports errors of reading.

@@ -1,0 +1,298 @@
+//! `valleyscope queue`: the trainings that wait beside the runs, and the work on them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::anyhow;
+use clap::Subcommand;
+use valleyscope_engine::terminal_escape::visible;
+use valleyscope_experiments::preset::Preset;
+use valleyscope_runs::{
+    Claim, EntryEnd, Queue, QueueEntry, QueueError, RunFolder, RunReader, Status, WorkerProgram, now,
+};
+
+use super::output::{Interrupt, print, table};
+use super::run_args::{RunsLocation, find_worker};
+use super::runs::watch::Watch;
+use super::training_args::TrainingArgs;
+use super::{Failure, say};
+use crate::runs::status_line;
+
+#[derive(clap::Args)]
+pub(super) struct QueueArgs {
+    #[command(subcommand)]
+    command: QueueCommand,
+    /// Folder that contains the runs and their queue [default: runs in the user's folder for data]
+    #[arg(long, global = true, value_name = "DIR")]
+    runs: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum QueueCommand {
+    /// List the trainings in their order, with what is known of their runs
+    List,
+    /// Add the trainings of a preset at the end
+    Add(TrainingArgs),
+    /// Remove a training that has not begun
+    Remove {
+        /// Names of entries, as listed
+        #[arg(required = true, value_name = "ENTRY")]
+        entries: Vec<String>,
+    },
+    /// Move a training before another one, or to the end
+    Move {
+        /// Name of an entry, as listed
+        entry: String,
+        /// The entry before which it comes [default: to the end]
+        #[arg(value_name = "NEXT")]
+        before: Option<String>,
+    },
+    /// Begin no further training, here or on another machine; those under way go on
+    Pause {
+        /// Let them begin again
+        #[arg(long)]
+        off: bool,
+    },
+    /// Train the entries, in their order, until none is left
+    ///
+    /// The queue is a folder, and several machines that share it can work on it at the same time. A training whose
+    /// worker has died is resumed from its checkpoint, and is given up after three starts. Ctrl-C stops the trainings
+    /// under way with a checkpoint, and leaves them in the queue.
+    Run(RunArgs),
+}
+
+#[derive(clap::Args)]
+pub(super) struct RunArgs {
+    /// Number of trainings at the same time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    jobs: u16,
+    #[command(flatten)]
+    work: WorkArgs,
+}
+
+/// The arguments of commands that work on the queue.
+#[derive(clap::Args)]
+pub(super) struct WorkArgs {
+    /// Run this command of the shell after a training of the queue has failed, and at the end of the queue
+    ///
+    /// The variable VALLEYSCOPE_EVENT is `failed` or `end`, VALLEYSCOPE_RUN the folder of the run that failed, and
+    /// VALLEYSCOPE_FINISHED and VALLEYSCOPE_FAILED are the numbers of trainings.
+    #[arg(long, value_name = "COMMAND")]
+    on_end: Option<String>,
+    /// The worker that trains [default: the one beside valleyscope, or the installed one]
+    #[arg(long, value_name = "PATH")]
+    pub worker: Option<PathBuf>,
+}
+
+/// The interval between looks at entries that other programs work on.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+
+impl From<QueueError> for Failure {
+    fn from(error: QueueError) -> Failure {
+        match error {
+            QueueError::Missing(_) | QueueError::Claimed(_) => Failure::bad_input(error),
+            _ => Failure::Failed(error.into()),
+        }
+    }
+}
+
+pub(super) fn run(args: &QueueArgs) -> Result<(), Failure> {
+    let location = RunsLocation::for_new_run(args.runs.as_deref())?;
+    let queue = Queue::of(&location.folder);
+    match &args.command {
+        QueueCommand::List => list(&queue),
+        QueueCommand::Add(training) => {
+            let names = add(&queue, &training.stem(), &training.trainings()?)?;
+            print(&names.iter().map(|name| format!("{name}\n")).collect::<String>())
+        }
+        QueueCommand::Remove { entries } => Ok(entries.iter().try_for_each(|entry| queue.remove(entry))?),
+        QueueCommand::Move { entry, before } => Ok(queue.move_before(entry, before.as_deref())?),
+        QueueCommand::Pause { off } => Ok(queue.set_paused(!off)?),
+        QueueCommand::Run(args) => {
+            let worker = find_worker(args.work.worker.as_deref())?;
+            worker.handshake().map_err(anyhow::Error::from)?;
+            let Some(_runner) = queue.runner()? else {
+                let folder = location.folder.display();
+                return Err(Failure::Failed(anyhow!(
+                    "another program of this machine works on the queue in {folder} already"
+                )));
+            };
+            if queue.is_paused() {
+                say(format_args!("the queue is paused; `valleyscope queue pause --off` lets its trainings begin"));
+            }
+            Work::new(&queue, &worker, &args.work, args.jobs, None).run(&|_| true, &Interrupt::listen()?)
+        }
+    }
+}
+
+fn list(queue: &Queue) -> Result<(), Failure> {
+    let entries = queue.entries()?;
+    if entries.is_empty() {
+        say(format_args!("the queue of {} is empty", queue.runs().display()));
+        return Ok(());
+    }
+    if queue.is_paused() {
+        say(format_args!("the queue is paused; `valleyscope queue pause --off` lets its trainings begin"));
+    }
+    let rows = entries.iter().zip(1..).map(|(entry, number): (_, usize)| {
+        let title = Preset::parse(&entry.config, RunFolder::CONFIG).map(|preset| preset.title().to_owned());
+        [number.to_string(), visible(&entry.name).into_owned(), state(queue, entry), title.unwrap_or_default()]
+    });
+    print(&table(&rows.collect::<Vec<_>>(), ""))
+}
+
+/// Describes the state of an entry's run.
+fn state(queue: &Queue, entry: &QueueEntry) -> String {
+    let Ok(run) = RunFolder::open(&queue.runs().join(&entry.name)) else { return "waiting".to_owned() };
+    let mut reader = RunReader::brief(run);
+    match reader.status(now()) {
+        Ok(status) if entry.starts > 0 => status_line(&status, &[], reader.history()),
+        _ => "waiting".to_owned(),
+    }
+}
+
+/// Adds trainings at the end of a queue; returns the names of their entries.
+pub(super) fn add(queue: &Queue, stem: &str, trainings: &[Preset]) -> Result<Vec<String>, QueueError> {
+    trainings.iter().map(|training| queue.add(stem, &training.to_ron())).collect()
+}
+
+/// The work of this program on a queue.
+pub(super) struct Work<'a> {
+    queue: &'a Queue,
+    worker: &'a WorkerProgram,
+    args: &'a WorkArgs,
+    jobs: u16,
+    tensorboard: Option<&'a Path>,
+    finished: AtomicUsize,
+    failed: AtomicUsize,
+    stopped: AtomicUsize,
+}
+
+impl<'a> Work<'a> {
+    pub(super) fn new(
+        queue: &'a Queue,
+        worker: &'a WorkerProgram,
+        args: &'a WorkArgs,
+        jobs: u16,
+        tensorboard: Option<&'a Path>,
+    ) -> Work<'a> {
+        let [finished, failed, stopped] = [0; 3].map(AtomicUsize::new);
+        Work { queue, worker, args, jobs, tensorboard, finished, failed, stopped }
+    }
+
+    /// Trains the entries that are `wanted`, until there are none on which nobody works.
+    pub(super) fn run(
+        &self,
+        wanted: &(dyn Fn(&QueueEntry) -> bool + Sync),
+        interrupt: &Interrupt,
+    ) -> Result<(), Failure> {
+        let work = || -> Result<(), Failure> {
+            while !interrupt.is_raised()
+                && let Some(mut claim) = self.queue.claim_first(wanted)?
+            {
+                self.train(&mut claim, interrupt)?;
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let jobs: Vec<_> = (0..self.jobs).map(|_| scope.spawn(work)).collect();
+            let ends = jobs.into_iter().map(|job| job.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            ends.collect::<Result<(), _>>()
+        })?;
+        if interrupt.is_raised() {
+            let runs = self.queue.runs().display();
+            say(format_args!("go on with `valleyscope queue run --runs {runs}`"));
+            return Err(Failure::Interrupted);
+        }
+        self.on_end("end", None);
+        self.outcome()
+    }
+
+    /// Trains an entry until its run ends, or stops it with a checkpoint if the user interrupts the command.
+    fn train(&self, claim: &mut Claim, interrupt: &Interrupt) -> Result<(), Failure> {
+        let run = claim.run_folder()?;
+        let left = self.queue.entries()?.len().saturating_sub(1);
+        let path = run.path().display();
+        say(format_args!("the run is in {path} ({left} more in the queue)"));
+        let watch = Watch::from_now(run.clone()).with_tensorboard(self.tensorboard);
+        let mut watch = if self.jobs == 1 { watch } else { watch.without_bar() };
+        let mut shown = Ok(None);
+        let end = claim.train(self.worker, |_| {
+            shown = watch.poll();
+            shown.is_ok() && !interrupt.is_raised()
+        })?;
+        shown?;
+        match end {
+            EntryEnd::Left => {
+                claim.interrupt()?;
+                stop(&run, &mut watch)
+            }
+            EntryEnd::Ended(status) => {
+                watch.poll()?;
+                let count = match status {
+                    Status::Finished => &self.finished,
+                    Status::Stopped => &self.stopped,
+                    _ => &self.failed,
+                };
+                count.fetch_add(1, Ordering::Relaxed);
+                if !matches!(status, Status::Finished | Status::Stopped) {
+                    say(format_args!("{} has failed, and the queue goes on without it: {status}", run.shown_name()));
+                    self.on_end("failed", Some(&run));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Runs the user's command.
+    fn on_end(&self, event: &str, run: Option<&RunFolder>) {
+        let Some(command) = &self.args.on_end else { return };
+        let mut shell = if cfg!(windows) { Command::new("cmd") } else { Command::new("sh") };
+        shell.arg(if cfg!(windows) { "/C" } else { "-c" }).arg(command).env("VALLEYSCOPE_EVENT", event);
+        for (name, count) in [("VALLEYSCOPE_FINISHED", &self.finished), ("VALLEYSCOPE_FAILED", &self.failed)] {
+            shell.env(name, count.load(Ordering::Relaxed).to_string());
+        }
+        shell.env("VALLEYSCOPE_RUN", run.map_or(Path::new(""), RunFolder::path));
+        match shell.status() {
+            Ok(status) if status.success() => {}
+            Ok(status) => say(format_args!("warning: the command of --on-end has failed ({status})")),
+            Err(error) => say(format_args!("warning: the command of --on-end cannot be run: {error}")),
+        }
+    }
+
+    fn outcome(&self) -> Result<(), Failure> {
+        let [failed, stopped] = [&self.failed, &self.stopped].map(|count| count.load(Ordering::Relaxed));
+        match (failed, stopped) {
+            (0, 0) => Ok(()),
+            (0, _) => Err(Failure::Stopped),
+            (1, _) => Err(Failure::Failed(anyhow!("1 training of the queue has failed"))),
+            _ => Err(Failure::Failed(anyhow!("{failed} trainings of the queue have failed"))),
+        }
+    }
+}
+
+/// Waits until no program works on the entries of these names.
+pub(super) fn wait_for(queue: &Queue, names: &[String], interrupt: &Interrupt) -> Result<(), Failure> {
+    while queue.entries()?.iter().any(|entry| names.contains(&entry.name)) {
+        if interrupt.is_raised() {
+            say(format_args!("the trainings go on in the queue; `valleyscope queue list` shows them"));
+            return Err(Failure::Interrupted);
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+    Ok(())
+}
+
+/// Stops a run with a checkpoint, and waits until it has ended.
+fn stop(run: &RunFolder, watch: &mut Watch) -> Result<(), Failure> {
+    say(format_args!("stopping {} with a checkpoint; a second Ctrl-C does not wait for that", run.shown_name()));
+    if matches!(RunReader::brief(run.clone()).status(now()), Ok(status) if status.is_open()) {
+        watch.stop()?;
+        while watch.poll()?.is_none() {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+    Ok(())
+}
