@@ -58,8 +58,8 @@ enum QueueCommand {
     /// Train the entries, in their order, until none is left
     ///
     /// The queue is a folder, and several machines that share it can work on it at the same time. A training whose
-    /// worker has died is resumed from its checkpoint, and is given up after three starts. Ctrl-C stops the trainings
-    /// under way with a checkpoint, and leaves them in the queue.
+    /// worker has died is resumed from its checkpoint, at most three times. Ctrl-C stops the trainings under way with a
+    /// checkpoint, and leaves them in the queue.
     Run(RunArgs),
 }
 

@@ -101,8 +101,8 @@ pub enum QueueError {
 
 /// The distance of neighbouring places of new entries, between which others can be moved.
 const GAP: u64 = 1000;
-/// The largest number of starts of an entry's worker.
-const MOST_STARTS: usize = 3;
+/// The largest number of starts of an entry's worker: the first one, and three after its death.
+const MOST_STARTS: usize = 4;
 /// The largest size of an entry in bytes.
 const MOST: u64 = 64 << 20;
 const START_TIMEOUT: Duration = Duration::from_secs(120);
@@ -292,10 +292,14 @@ impl Claim {
         let run = self.run_folder()?;
         let mut reader = RunReader::brief(run.clone());
         loop {
-            let has_worker = !matches!(LockState::of(&run), LockState::NeverTaken);
+            if !run.path().is_dir() {
+                return self.end(Status::Failed("its folder is gone".to_owned()));
+            }
             let status = reader.status(now()).map_err(self.queue.failed())?;
             let is_dead = match &status {
-                Status::Finished | Status::Failed(_) if has_worker => return self.end(status),
+                Status::Finished => return self.end(status),
+                // A run that nobody has begun counts as failed after a while.
+                Status::Failed(_) if reader.history().lines() > 0 => return self.end(status),
                 Status::Stopped if !self.entry.is_interrupted => return self.end(status),
                 Status::Running(_) => false,
                 Status::Silent { .. } => status.is_lost(),

@@ -13,7 +13,7 @@ use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_experiments::workload::{DeviceChoice, MnistSpec};
 use valleyscope_machine::{SetUp, SetUpState, WorkerFolder};
 use valleyscope_runs::{
-    Device, Event, EventRecord, Handshake, PROTOCOL, RunFolder, RunReader, Started, Status, Timestamp,
+    Device, Event, EventRecord, Handshake, PROTOCOL, Queue, RunFolder, RunReader, Started, Status, Timestamp, host,
 };
 
 use super::harness::{App, Begin};
@@ -235,6 +235,33 @@ pub fn ready(begin: Begin<'_>) -> App {
     app
 }
 
+fn waiting(folder: &Path) -> usize {
+    Queue::of(folder).entries().expect("it can be read").len()
+}
+
+#[test]
+fn the_queue_is_paused_and_entries_are_removed_by_hand() {
+    let place = tempfile::tempdir().expect("a temporary folder can be made");
+    let text = preset(3);
+    let mut app = ready(Begin { preset: Some(&text), runs: Some(place.path()), ..Begin::default() });
+    app.button("Start all trainings of the preset");
+    let first = at_work(&mut app, place.path(), 1);
+    app.until("the list", |app| app.shows("Queue (3)"));
+    app.button("Pause with the queue");
+    app.until("the pause", |app| app.shows("Go on"));
+    end(&first, Event::Finished);
+    app.until("the end of the first", |app| app.shows("Queue (2)"));
+    let names: Vec<String> = Queue::of(place.path()).entries().expect("it is read").into_iter().map(|it| it.name).collect();
+    app.button(&format!("Remove {} from the queue", names[0]));
+    app.until("the rest", |app| app.shows("Queue (1)"));
+    assert_eq!(runs(place.path()).len(), 1, "nothing begins in a pause");
+    app.button("Go on with the queue");
+    let last = at_work(&mut app, place.path(), 2);
+    assert_eq!(last.name(), names[1]);
+    end(&last, Event::Finished);
+    app.until("the end of the queue", |_| waiting(place.path()) == 0);
+}
+
 #[test]
 fn a_queue_goes_on_in_the_next_window() {
     let place = tempfile::tempdir().expect("a temporary folder can be made");
@@ -243,7 +270,8 @@ fn a_queue_goes_on_in_the_next_window() {
     app.button("Start all trainings of the preset");
     let first = at_work(&mut app, place.path(), 1);
     drop(app);
-    let lock = File::open(place.path().join("queue.lock")).expect("it is there");
+    let lock = place.path().join("queue").join(format!("{}.lock", host()));
+    let lock = File::open(lock).expect("it is there");
     let begun = Instant::now();
     while lock.try_lock().is_err() {
         assert!(begun.elapsed() < Duration::from_secs(120), "the window's thread still holds the queue");
@@ -258,7 +286,7 @@ fn a_queue_goes_on_in_the_next_window() {
         let next = at_work(&mut again, place.path(), count);
         end(&next, Event::Finished);
     }
-    again.until("the end of the queue", |_| !place.path().join("queue.json").exists());
+    again.until("the end of the queue", |_| waiting(place.path()) == 0);
     let ended = runs(place.path());
     let seed = |run: &RunFolder| match Preset::read(&run.config()).expect("it is a preset") {
         Preset::Mnist(preset) => preset.runs[0].seed,
@@ -271,7 +299,7 @@ fn a_queue_goes_on_in_the_next_window() {
 }
 
 #[test]
-fn a_queue_ends_with_a_run_that_is_stopped_or_gone() {
+fn a_queue_goes_on_without_a_run_that_is_stopped_or_gone() {
     let text = preset(2);
     for stopped in [true, false] {
         let [place, elsewhere] = [(); 2].map(|()| tempfile::tempdir().expect("a temporary folder can be made"));
@@ -284,9 +312,11 @@ fn a_queue_ends_with_a_run_that_is_stopped_or_gone() {
             // By one rename, as a file may be written meanwhile.
             fs::rename(run.path(), elsewhere.path().join("run")).expect("it can be moved away");
         }
-        app.until("the end of the queue", |_| !place.path().join("queue.json").exists());
-        app.until("what is said", |app| app.shows("The run that waited for it will not be started"));
-        assert_eq!(runs(place.path()).len(), usize::from(stopped));
+        let said = if stopped { "was stopped, and is no longer in the queue" } else { "its folder is gone" };
+        app.until("what is said", |app| app.shows(said));
+        let next = at_work(&mut app, place.path(), 1 + usize::from(stopped));
+        end(&next, Event::Finished);
+        app.until("the end of the queue", |_| waiting(place.path()) == 0);
     }
 }
 

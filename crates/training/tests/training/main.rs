@@ -19,6 +19,7 @@ mod optimizers;
 #[path = "../../../../tests/numbers/oracle/mod.rs"]
 mod oracle;
 mod probe;
+mod queue;
 mod ranks;
 #[path = "../../../../tests/numbers/references.rs"]
 mod references;
