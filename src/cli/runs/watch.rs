@@ -64,6 +64,8 @@ pub(crate) fn outcome(ended: &Status) -> Result<(), Failure> {
 pub(crate) struct Watch {
     reader: RunReader,
     bar: Option<ProgressBar>,
+    /// The beginning of each line.
+    prefix: String,
     /// Whether the lines are written to standard output, in addition to the bar.
     logs: bool,
     begun: Instant,
@@ -88,6 +90,7 @@ impl Watch {
             reader: RunReader::brief(run),
             logs: bar.is_some() && !std::io::stdout().is_terminal(),
             bar,
+            prefix: String::new(),
             begun: Instant::now(),
             last_line: None,
             shown: String::new(),
@@ -103,9 +106,10 @@ impl Watch {
         Watch { tensorboard, ..self }
     }
 
-    /// Prints lines only, as beside other runs.
-    pub(crate) fn without_bar(self) -> Watch {
-        Watch { bar: None, logs: false, ..self }
+    /// Prints lines only, each with the run's name, as for one of several runs.
+    pub(crate) fn as_one_of_several(self) -> Watch {
+        let prefix = format!("{}: ", self.reader.run().shown_name());
+        Watch { bar: None, logs: false, prefix, ..self }
     }
 
     pub(crate) fn from_now(run: RunFolder) -> Watch {
@@ -169,7 +173,7 @@ impl Watch {
     fn say(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| say(format_args!("{line}"))),
-            None => say(format_args!("{line}")),
+            None => say(format_args!("{}{line}", self.prefix)),
         }
         self.log(line);
     }
@@ -194,7 +198,7 @@ impl Watch {
         }
         let is_due = ended || (self.is_line_due() && text != self.shown);
         if ended || (is_due && self.bar.is_none()) {
-            say(format_args!("{text}"));
+            say(format_args!("{}{text}", self.prefix));
         }
         if is_due {
             self.log(&text);
