@@ -156,7 +156,7 @@ fn the_inset_is_dragged_resized_closed_and_shown_again() {
     harness.run_steps(2);
     assert_eq!(inset(&harness), None);
     harness.state_mut().document.view.inset = Some(Inset::default());
-    button(&mut harness, "Along the valley");
+    button(&mut harness, "Valley");
     settle(&mut harness);
     assert!(!camera(&harness).lens.is_none());
     assert!(harness.query_by_label("Landscape along the valley").is_none(), "not twice");

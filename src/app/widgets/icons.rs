@@ -7,7 +7,7 @@ use egui::{
 };
 use valleyscope_engine::optimizer::{Marker, MarkerShape, markers};
 use valleyscope_engine::simulation::OptimizerSpec;
-use valleyscope_experiments::view::{contrasting, simulation_colors};
+use valleyscope_experiments::view::{contrasting, legible, simulation_colors};
 
 use super::theme::background;
 use crate::draw::marker_shape;
@@ -168,6 +168,12 @@ pub(crate) fn color_of(optimizers: &[OptimizerSpec], id: u32) -> Color32 {
 /// Adjusts a colour for lines on the theme's background.
 pub fn line_color(color: Color32, theme: Theme) -> Color32 {
     let [red, green, blue] = contrasting([color.r(), color.g(), color.b()], background(theme));
+    Color32::from_rgb(red, green, blue)
+}
+
+/// Adjusts a colour for text on the theme's background.
+pub(crate) fn text_color(color: Color32, theme: Theme) -> Color32 {
+    let [red, green, blue] = legible([color.r(), color.g(), color.b()], background(theme));
     Color32::from_rgb(red, green, blue)
 }
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use ticks::nice_step;
 use valleyscope_engine::landscape::{HomeView, Landscape, LandscapeSpec};
 
-pub use color_difference::{Background, ColorUse, Vision, color_difference, contrasting, faded};
+pub use color_difference::{Background, ColorUse, Vision, color_difference, contrasting, faded, legible};
 pub use height_field::{HeightField, Sight};
 pub use lens::{Lens, LensAxes};
 pub use line_colors::{Dash, OwnColors, Pen, assigned_colors, simulation_colors, sweep_colors, usual_colors};
@@ -106,7 +106,7 @@ impl ViewProjection {
         match self {
             ViewProjection::Plane => "2-D",
             ViewProjection::Space => "3-D",
-            ViewProjection::Valley => "Along the valley",
+            ViewProjection::Valley => "Valley",
         }
     }
 

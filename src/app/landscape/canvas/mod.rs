@@ -302,17 +302,16 @@ impl LandscapePanel {
     fn tool_buttons(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
         let tool = &mut self.tool;
         let drags = match document.view.is_in_space() {
-            false => "Drag to move the view",
-            true => "Drag to turn the surface, drag with Ctrl or another button to move it",
+            false => "drag to move the view",
+            true => "drag to turn the surface, drag with Ctrl or another button to move it",
         };
-        ui.selectable_value(tool, Tool::MoveView, "Move view").on_hover_text(format!(
-            "{drags}, click to select a particle, double-click to fit the particles.\n\
-             Shift+click, or drag its marker, to place the start.",
+        let mut places_start = *tool == Tool::PlaceStart;
+        ui.toggle_value(&mut places_start, "Place start").on_hover_text(format!(
+            "On: click or drag once to place the start of the particles; the right button moves the view, Esc cancels.\n\
+             Off: {drags}, click to select a particle, double-click to fit the particles. Shift+click, or drag its \
+             marker, to place the start.",
         ));
-        ui.selectable_value(tool, Tool::PlaceStart, "Place start").on_hover_text(
-            "Click or drag once to place the start of the particles. The right button moves the view; Esc cancels.",
-        );
-        ui.separator();
+        *tool = if places_start { Tool::PlaceStart } else { Tool::MoveView };
         if ui.button("Fit").on_hover_text("Fit the shown particles and the start into the view.").clicked() {
             self.panes.iter_mut().for_each(|pane| pane.framing.request_fit());
         }

@@ -12,8 +12,8 @@ use valleyscope_experiments::view::{AxisScale, Dash, DiagnosticInfo, DiagnosticM
 use crate::app::landscape::branches::{MarkedChanges, branch_curve_opacity};
 use crate::app::widgets::plot::{
     CurveEnd, LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, beyond, dashes, describe, line, point, readout,
-    short_name,
 };
+use crate::app::widgets::icons::text_color;
 use crate::app::widgets::theme::text_width;
 use crate::draw::{CurvePoint, DiagnosticCurve, middle, range_in_view};
 
@@ -23,6 +23,8 @@ const BRANCH_WIDTH: f32 = 1.1;
 
 /// The opacity of the shade over the steps at which an optimizer is ahead, and of marks that do not hold.
 const LEAD: f32 = 0.1;
+/// The room above the curves for the names of those who are ahead, over the height of the curves.
+const LEAD_ROOM: f64 = 0.16;
 const STALE: f32 = 0.4;
 
 /// The distance from a mark within which the pointer is on it, in points.
@@ -31,6 +33,8 @@ const POINTED: f32 = 5.0;
 /// The curve of an ensemble in a chart.
 pub(super) struct ChartSeries<'a> {
     pub name: String,
+    /// The name at the end of the curve.
+    pub short_name: String,
     pub color: Color32,
     /// The dash pattern of its simulation among those side by side.
     pub dash: Dash,
@@ -69,10 +73,10 @@ pub(super) struct Chart<'a> {
     pub leads: Vec<ChartLead>,
 }
 
-/// An interval of steps in which an optimizer is ahead of all others.
+/// An interval of steps in which an optimizer is ahead of all others, or some that are equally far.
 pub(super) struct ChartLead {
-    pub name: String,
-    pub color: Color32,
+    pub names: Vec<String>,
+    pub colors: Vec<Color32>,
     pub steps: [f64; 2],
     /// Its ends, as positions on the axis of steps.
     pub positions: [f64; 2],
@@ -82,7 +86,8 @@ impl ChartLead {
     /// Describes the interval, as in "Adam is ahead from step 1,310 to 2,000".
     fn description(&self) -> String {
         let [from, to] = self.steps.map(|step| grouped(step as u64));
-        format!("{} is ahead from step {from} to {to}", self.name)
+        let verb = if self.names.len() > 1 { "are" } else { "is" };
+        format!("{} {verb} ahead from step {from} to {to}", self.names.join(" and "))
     }
 }
 
@@ -114,7 +119,11 @@ impl Chart<'_> {
             true => range_in_view(curves, self.metric, self.scales[1], self.x, self.whole_range),
             false => self.to_come,
         };
-        let y = self.y.unwrap_or_else(fitted);
+        let mut y = self.y.unwrap_or_else(fitted);
+        if self.y.is_none() && !self.leads.is_empty() {
+            // Room above the curves for the names of those who are ahead.
+            y[1] += LEAD_ROOM * (y[1] - y[0]);
+        }
         let [x_scale, y_scale] = self.scales;
         let frame = PlotFrame {
             axes: [PlotAxis::new(x_scale, self.x), PlotAxis::new(y_scale, y)],
@@ -130,17 +139,9 @@ impl Chart<'_> {
         let labelled = self.marks.iter().filter_map(|mark| Some((*mark, mark.label.as_deref()?)));
         let labels: Vec<(&ChartMark, &str, f32)> =
             labelled.map(|(mark, label)| (mark, label, text_width(ui, &small, label))).collect();
-        let captions: Vec<(String, f32)> = self
-            .leads
-            .iter()
-            .map(|lead| format!("{} ahead", lead.name))
-            .map(|text| {
-                let width = text_width(ui, &small, &text);
-                (text, width)
-            })
-            .collect();
+        let captions: Vec<Option<Text>> = self.leads.iter().map(|lead| self.caption(ui, lead, &frame, y[1] - 2.0 * near)).collect();
         let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.key())), |plot| {
-            self.draw_leads(plot, &captions, y, near);
+            self.draw_leads(plot, captions, y, near);
             for ChartMark { position, label, holds, marked } in &self.marks {
                 let color = match (label, holds) {
                     (None, _) => mark.gamma_multiply(0.8),
@@ -224,24 +225,39 @@ was taken yet"
         }
     }
 
-    /// Shades the intervals in which an optimizer is ahead, with a line along the upper edge and a caption where it has
-    /// room. The captions have widths in points.
-    fn draw_leads(&self, plot: &mut PlotUi<'_>, captions: &[(String, f32)], y: [f64; 2], near: f64) {
-        for (lead, (caption, width)) in self.leads.iter().zip(captions) {
-            let [from, to] = lead.positions.map(|position| position.clamp(self.x[0], self.x[1]));
-            let mut shade = |low: f64, opacity: f32| {
-                band(plot, [from, to].map(|x| [x, low, y[1]]).into_iter(), lead.color.gamma_multiply(opacity), y);
+    /// Returns the caption of an interval, as long as it has room; none if not even the names have.
+    fn caption(&self, ui: &Ui, lead: &ChartLead, frame: &PlotFrame, top: f64) -> Option<Text> {
+        let [from, to] = self.in_view(lead);
+        let room = (to - from) / (self.x[1] - self.x[0]) * f64::from(PlotFrame::area(frame.size).x);
+        let (font, names) = (TextStyle::Small.resolve(ui.style()), lead.names.join(", "));
+        let whole = if self.metric == DiagnosticMetric::Loss { "ahead" } else { "ahead in loss" };
+        let mut texts = [format!("{names} {whole}"), names].into_iter();
+        let text = texts.find(|text| f64::from(text_width(ui, &font, text)) + 4.0 < room)?;
+        let at = PlotPoint::new(0.5 * (from + to), top);
+        let text = Text::new("ahead", at, RichText::new(text).text_style(TextStyle::Small)).anchor(Align2::CENTER_TOP);
+        let color = if let [color] = lead.colors[..] { text_color(color, ui.theme()) } else { ui.visuals().text_color() };
+        Some(text.color(color).allow_hover(false))
+    }
+
+    fn in_view(&self, lead: &ChartLead) -> [f64; 2] {
+        lead.positions.map(|position| position.clamp(self.x[0], self.x[1]))
+    }
+
+    /// Shades the intervals in which an optimizer is ahead, with a line along the upper edge and a caption.
+    fn draw_leads(&self, plot: &mut PlotUi<'_>, captions: Vec<Option<Text>>, y: [f64; 2], near: f64) {
+        for (lead, caption) in self.leads.iter().zip(captions) {
+            let x = self.in_view(lead);
+            let mut shade = |low: f64, high: f64, color: Color32| {
+                band(plot, x.map(|x| [x, low, high]).into_iter(), color, y);
             };
-            shade(y[0], LEAD);
-            shade(y[1] - 2.0 * near, 1.0);
-            let [left, right] = [from, to].map(|x| plot.screen_from_plot(PlotPoint::new(x, y[1])).x);
-            if right - left < width + 8.0 {
-                continue;
+            for (color, index) in lead.colors.iter().zip(0..) {
+                let upper = y[1] - 2.0 * near * f64::from(index);
+                shade(y[0], y[1], color.gamma_multiply(LEAD / lead.colors.len() as f32));
+                shade(upper - 2.0 * near, upper, *color);
             }
-            let text = RichText::new(format!("\u{2009}{caption}")).text_style(TextStyle::Small);
-            let at = PlotPoint::new(0.5 * (from + to), y[1] - 2.0 * near);
-            let text = Text::new("ahead", at, text).anchor(Align2::CENTER_TOP).color(lead.color);
-            plot.text(text.allow_hover(false));
+            if let Some(caption) = caption {
+                plot.text(caption);
+            }
         }
     }
 
@@ -250,7 +266,7 @@ was taken yet"
         let [from, to] = self.x;
         let last = series.curve.points().take_while(|point| point.x <= to).last()?;
         let is_in_view = last.x >= from && (bottom..=top).contains(&last.y);
-        let name = short_name(&series.name).to_owned();
+        let name = series.short_name.clone();
         is_in_view.then_some(CurveEnd { name, color: series.color, end: [last.x, last.y] })
     }
 

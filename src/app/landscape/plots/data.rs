@@ -8,6 +8,7 @@ use valleyscope_experiments::view::DiagnosticMetric;
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::{Branch, Live};
 use crate::app::widgets::icons::{line_color, rgb_of};
+use crate::app::widgets::plot::short_name;
 use crate::export::{CsvCell, CsvWriter};
 use crate::player::{EnsembleView, OptimizerHistory, SessionView};
 
@@ -130,6 +131,12 @@ impl EnsembleHistory {
     pub(super) fn color(&self, theme: Theme) -> Color32 {
         let [red, green, blue] = self.rgb;
         line_color(Color32::from_rgb(red, green, blue), theme)
+    }
+
+    /// Returns the optimizer's name without its settings, for the end of its curve.
+    pub(super) fn short_name(&self, is_side_by_side: bool) -> String {
+        let name = short_name(&self.name);
+        if is_side_by_side { format!("{name} {}", LETTERS[self.session]) } else { name.to_owned() }
     }
 
     /// Returns the optimizer's name, with the letter of its simulation among several.

@@ -23,7 +23,7 @@ use super::branches::MarkedChanges;
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
 use crate::app::shell::actions::{Action, LandscapeAction, Requests};
-use crate::app::widgets::plot::{NAME_GAP, ShownPlot, Zoom, short_name};
+use crate::app::widgets::plot::{NAME_GAP, ShownPlot, Zoom};
 use crate::app::widgets::theme::text_width;
 use crate::draw::{DiagnosticCurve, diagnostic_scale};
 use crate::player::PlayerCommand;
@@ -37,7 +37,9 @@ pub use valleyscope_experiments::view::{Band, DiagnosticMetric};
 /// The range of the number of buckets of a curve, whatever the plot's width.
 const BUCKETS: std::ops::RangeInclusive<usize> = 100..=500;
 /// The smallest size of a plot beside all tools; with less room, these are in a menu.
-const SMALLEST: Vec2 = vec2(150.0, 92.0);
+const SMALLEST: Vec2 = vec2(150.0, 110.0);
+/// The largest width of plots in one column over their height.
+const WIDEST: f32 = 6.0;
 /// The smallest height of a plot in points; with less room, the panel scrolls.
 const LEAST_HEIGHT: f32 = 76.0;
 /// The height of the title of a plot, in points.
@@ -384,7 +386,7 @@ impl DiagnosticsPanel {
         let font = TextStyle::Small.resolve(ui.style());
         let is_side_by_side = self.history.is_side_by_side();
         let shown = self.history.ensembles.iter().filter(|it| !live.hidden.contains(&it.optimizer));
-        let names = shown.map(|it| text_width(ui, &font, short_name(&it.shown_name(is_side_by_side))));
+        let names = shown.map(|it| text_width(ui, &font, &it.short_name(is_side_by_side)));
         let names = names.fold(0.0, f32::max) + NAME_GAP;
         if names <= MOST_NAMES * width { names } else { 0.0 }
     }
@@ -431,7 +433,8 @@ impl DiagnosticsPanel {
         let is_side_by_side = self.history.is_side_by_side();
         let style = |ensemble: &EnsembleHistory| {
             let is_shown = !live.hidden.contains(&ensemble.optimizer);
-            is_shown.then(|| (ensemble.shown_name(is_side_by_side), ensemble.color(theme)))
+            let names = || [ensemble.shown_name(is_side_by_side), ensemble.short_name(is_side_by_side)];
+            is_shown.then(|| (names(), ensemble.color(theme)))
         };
         let branches = self.history.branches.iter().zip(branches);
         let branches = branches
@@ -441,9 +444,11 @@ impl DiagnosticsPanel {
         let cursor = cursor.filter(|position| position.is_finite());
         let x_scale = self.x_scale();
         let lead = |lead: &Lead| {
-            let (name, color) = style(self.history.ensembles.get(lead.ensemble)?)?;
+            let leaders: Option<Vec<_>> =
+                lead.ensembles.iter().map(|index| style(self.history.ensembles.get(*index)?)).collect();
+            let (names, colors): (Vec<[String; 2]>, Vec<Color32>) = leaders?.into_iter().unzip();
             let positions = lead.steps.map(|step| x_scale.position(step).max(x[0]));
-            Some(ChartLead { name, color, steps: lead.steps, positions })
+            Some(ChartLead { names: names.into_iter().map(|[name, _]| name).collect(), colors, steps: lead.steps, positions })
         };
         let start = self.history.ensembles.iter().find_map(|it| Some(metric.value(it.buckets.first()?).mean));
         let chart = Chart {
@@ -519,23 +524,27 @@ fn range_to_come(metric: DiagnosticMetric, scale: AxisScale, start: f64, landsca
     if room > 0.0 { [low - room, high + room] } else { [-2.0, 0.0] }
 }
 
-/// Returns the shown curves of ensembles. `style` returns the name and the colour of one unless it is hidden.
+/// Returns the shown curves of ensembles. `style` returns the names and the colour of one unless it is hidden.
 fn series<'a>(
     ensembles: &'a [EnsembleHistory],
     curves: &'a [DiagnosticCurve],
-    style: impl Fn(&EnsembleHistory) -> Option<(String, Color32)>,
+    style: impl Fn(&EnsembleHistory) -> Option<([String; 2], Color32)>,
 ) -> Vec<ChartSeries<'a>> {
     let shown = ensembles.iter().zip(curves).filter_map(|(ensemble, curve)| {
-        let (name, color) = style(ensemble)?;
+        let ([name, short_name], color) = style(ensemble)?;
         let dash = Dash::SIDE_BY_SIDE[ensemble.session];
-        Some(ChartSeries { name, color, dash, buckets: &ensemble.buckets, curve })
+        Some(ChartSeries { name, short_name, color, dash, buckets: &ensemble.buckets, curve })
     });
     shown.collect()
 }
 
-/// Returns the number of columns in which so many plots are easiest to read: the widest and highest, for plots a bit
-/// wider than high.
+/// Returns the number of columns in which so many plots are easiest to read: one with enough height, or else the one
+/// with the widest and highest plots, a bit wider than high.
 pub fn columns_for(plots: usize, size: Vec2) -> usize {
+    let height = size.y / plots.max(1) as f32;
+    if height >= SMALLEST.y && size.x <= WIDEST * height {
+        return 1;
+    }
     let score = |columns: usize| {
         let rows = plots.div_ceil(columns);
         (size.x / columns as f32 / 1.7).min(size.y / rows as f32)
