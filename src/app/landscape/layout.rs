@@ -21,7 +21,7 @@ use crate::app::shell::editor::{AnyEditor, HistoryStep};
 use crate::app::shell::window::{Edge, SidePanel, WindowLayout};
 use crate::app::widgets::form::{Highlight, check_box, radio_button};
 use crate::app::widgets::setting::Control;
-use crate::player::{PlaybackPace, PlayerCommand};
+use crate::player::{Playback, PlaybackPace, PlayerCommand};
 
 /// The width of a window, in points, below which it does not show the plots.
 pub(super) const ROOM_FOR_PLOTS: f32 = 760.0;
@@ -50,6 +50,7 @@ impl LandscapeTab {
         self.show_end(ui.ctx(), requests);
         self.animated.window(ui.ctx(), &self.editor.draft.document, &self.live);
         if layout.is_presenting() {
+            self.repeat_changed_run(ui.ctx(), requests);
             return self.draw_presentation(ui, layout, requests);
         }
         let (document, live) = (&mut self.editor.draft.document, &mut self.live);
@@ -66,6 +67,16 @@ impl LandscapeTab {
         self.show_lesson_editor(ui, layout, requests);
         self.beside_landscape(ui, layout, requests);
         self.draw_landscape(ui, false, requests);
+    }
+
+    /// Runs a finished run again with the settings that were changed at its end, once the pointer rests.
+    fn repeat_changed_run(&self, ctx: &Context, requests: &mut Requests) {
+        let Some(session) = self.live.session(0).filter(|_| self.live.playback() == Playback::Finished) else { return };
+        let is_changed = session.record.changes.last().is_some_and(|change| change.step >= session.last_step);
+        if is_changed && !ctx.input(|input| input.pointer.any_down()) {
+            let again = [LandscapeAction::Restart, LandscapeAction::Play];
+            requests.actions.extend(again.map(Action::Landscape));
+        }
     }
 
     /// Prepares the figures and the marks of the lesson's step, which hold if the run has the step's settings.

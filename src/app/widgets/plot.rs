@@ -508,7 +508,10 @@ mod readout_tests {
         let range = Rangef::new(5.0, 155.0);
         assert_eq!(spread(&[20.0, 60.0], 10.0, range), [Some(20.0), Some(60.0)], "with room they are at the ends");
         assert_eq!(spread(&[52.0, 48.0], 10.0, range), [Some(55.0), Some(45.0)], "in the order of the curves");
-        assert_eq!(spread(&[60.0, 52.0, 48.0], 10.0, range), [Some(63.0 + 1.0 / 3.0), Some(53.0 + 1.0 / 3.0), Some(43.0 + 1.0 / 3.0)]);
+        assert_eq!(
+            spread(&[60.0, 52.0, 48.0], 10.0, range),
+            [Some(63.0 + 1.0 / 3.0), Some(53.0 + 1.0 / 3.0), Some(43.0 + 1.0 / 3.0)]
+        );
         assert_eq!(spread(&[200.0, -2.0], 10.0, range), [Some(155.0), Some(5.0)], "inside of the plot");
         let crowded: Vec<f32> = (0..16).map(|index| 80.0 + 0.1 * index as f32).collect();
         let heights = spread(&crowded, 10.0, range);

@@ -10,10 +10,10 @@ use valleyscope_experiments::view::ticks::{grouped, significant};
 use valleyscope_experiments::view::{AxisScale, Dash, DiagnosticInfo, DiagnosticMetric};
 
 use crate::app::landscape::branches::{MarkedChanges, branch_curve_opacity};
+use crate::app::widgets::icons::text_color;
 use crate::app::widgets::plot::{
     CurveEnd, LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, beyond, dashes, describe, line, point, readout,
 };
-use crate::app::widgets::icons::text_color;
 use crate::app::widgets::theme::text_width;
 use crate::draw::{CurvePoint, DiagnosticCurve, middle, range_in_view};
 
@@ -139,7 +139,8 @@ impl Chart<'_> {
         let labelled = self.marks.iter().filter_map(|mark| Some((*mark, mark.label.as_deref()?)));
         let labels: Vec<(&ChartMark, &str, f32)> =
             labelled.map(|(mark, label)| (mark, label, text_width(ui, &small, label))).collect();
-        let captions: Vec<Option<Text>> = self.leads.iter().map(|lead| self.caption(ui, lead, &frame, y[1] - 2.0 * near)).collect();
+        let captions: Vec<Option<Text>> =
+            self.leads.iter().map(|lead| self.caption(ui, lead, &frame, y[1] - 2.0 * near)).collect();
         let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.key())), |plot| {
             self.draw_leads(plot, captions, y, near);
             for ChartMark { position, label, holds, marked } in &self.marks {
@@ -235,7 +236,8 @@ was taken yet"
         let text = texts.find(|text| f64::from(text_width(ui, &font, text)) + 4.0 < room)?;
         let at = PlotPoint::new(0.5 * (from + to), top);
         let text = Text::new("ahead", at, RichText::new(text).text_style(TextStyle::Small)).anchor(Align2::CENTER_TOP);
-        let color = if let [color] = lead.colors[..] { text_color(color, ui.theme()) } else { ui.visuals().text_color() };
+        let color =
+            if let [color] = lead.colors[..] { text_color(color, ui.theme()) } else { ui.visuals().text_color() };
         Some(text.color(color).allow_hover(false))
     }
 

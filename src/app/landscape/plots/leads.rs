@@ -83,7 +83,9 @@ pub(super) fn leads(ensembles: &[(usize, usize, &[Bucket])]) -> Vec<Lead> {
         leaders = match (1..=MOST_LEADERS).find(is_clear) {
             // The only one that has not diverged.
             None if losses.len() == 1 => lowest(1),
-            Some(count) if leaders.is_empty() || lowest(leaders.len()) != leaders || count < leaders.len() => lowest(count),
+            Some(count) if leaders.is_empty() || lowest(leaders.len()) != leaders || count < leaders.len() => {
+                lowest(count)
+            }
             _ if lowest(leaders.len()) == leaders => leaders,
             _ => Vec::new(),
         };

@@ -448,7 +448,12 @@ impl DiagnosticsPanel {
                 lead.ensembles.iter().map(|index| style(self.history.ensembles.get(*index)?)).collect();
             let (names, colors): (Vec<[String; 2]>, Vec<Color32>) = leaders?.into_iter().unzip();
             let positions = lead.steps.map(|step| x_scale.position(step).max(x[0]));
-            Some(ChartLead { names: names.into_iter().map(|[name, _]| name).collect(), colors, steps: lead.steps, positions })
+            Some(ChartLead {
+                names: names.into_iter().map(|[_, short]| short).collect(),
+                colors,
+                steps: lead.steps,
+                positions,
+            })
         };
         let start = self.history.ensembles.iter().find_map(|it| Some(metric.value(it.buckets.first()?).mean));
         let chart = Chart {
