@@ -61,7 +61,7 @@ impl TokenFiles<'_> {
             io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => TextError::NoFolder(folder.to_owned()),
             _ => TextError::at(folder)(source),
         })?;
-        let lock = dataset::wait(&folder.join(LOCK), &mut || (), cancelled).map_err(TextError::at(folder))?;
+        let lock = dataset::wait(&folder.join(LOCK), cancelled).map_err(TextError::at(folder))?;
         let lock = lock.ok_or(TextError::Cancelled)?;
         AtomicFile::clear(folder).map_err(TextError::at(folder))?;
         let state = match ResumeState::read(folder) {
