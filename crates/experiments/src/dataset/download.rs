@@ -128,6 +128,8 @@ impl Download<'_> {
             match self.complete_from(mirror, file, &mut part, report, cancelled) {
                 Ok(()) => return part.commit(&target),
                 Err(AttemptError::Final(error)) => return Err(error),
+                // A silent mirror was waited for meanwhile.
+                Err(_) if cancelled() => return Err(DownloadError::Cancelled),
                 Err(AttemptError::Cut(reason) | AttemptError::Refused(reason)) => {
                     answers.push(format!("{mirror}: {reason}"));
                 }
