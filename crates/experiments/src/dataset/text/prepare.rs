@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use valleyscope_engine::quantity::ValidationFraction;
 
-use super::output::{Begun, PreparationProgress, ResumeState, Stage, TokenFiles, TokenPlan};
+use super::output::{self, PreparationProgress, Stage, TokenBatch, TokenPlan};
 use super::sources::{BYTE_ORDER_MARK, read};
 use super::tokenizer::{self, Alphabet};
 use super::{END_OF_TEXT, Meta, SourceFile, Split, TextError, TextFile, Tokenizer, TokenizerKind};
@@ -94,35 +94,17 @@ impl Preparation<'_> {
         progress: &mut dyn FnMut(PreparationProgress),
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Meta, TextError> {
-        let mut output = match TokenFiles::begin(folder, &job.plan, self.replace, cancelled)? {
-            Begun::Complete(meta) => return Ok(meta),
-            Begun::Unfinished(output) => output,
-        };
-        let outcome = tokenize(job, &mut output, progress, cancelled);
-        output.end(outcome)
-    }
-}
-
-/// Makes the tokens of a job that are not in its files yet.
-fn tokenize(
-    job: &PreparationJob<'_>,
-    output: &mut TokenFiles<'_>,
-    progress: &mut dyn FnMut(PreparationProgress),
-    cancelled: &dyn Fn() -> bool,
-) -> Result<(), TextError> {
-    let mut blocks = Blocks::from_state(job, output.state());
-    output.report_beginning(progress);
-    loop {
-        progress(output.progress());
-        let batch = next_batch(&mut blocks)?;
-        if batch.is_empty() {
-            return Ok(());
-        }
-        let tokenized: Vec<_> = batch.par_iter().map(|block| tokens(&job.plan.tokenizer, block)).collect();
-        for (block, tokens) in batch.iter().zip(tokenized) {
-            output.append(block.split, &tokens?)?;
-        }
-        output.reached(blocks.range, blocks.at, cancelled)?;
+        let mut blocks = Blocks { job, range: 0, at: 0, open: None };
+        output::make(folder, &job.plan, self.replace, progress, cancelled, |state| {
+            (blocks.range, blocks.at) = (state.part, state.at);
+            let batch = next_batch(&mut blocks)?;
+            if batch.is_empty() {
+                return Ok(None);
+            }
+            let tokens = batch.par_iter().map(|block| Ok((block.split, tokens(&job.plan.tokenizer, block)?)));
+            let tokens = tokens.collect::<Result<_, TextError>>()?;
+            Ok(Some(TokenBatch { tokens, part: blocks.range, at: blocks.at }))
+        })
     }
 }
 
@@ -261,11 +243,7 @@ struct Blocks<'a> {
     open: Option<(usize, String)>,
 }
 
-impl<'a> Blocks<'a> {
-    fn from_state(job: &'a PreparationJob<'a>, state: &ResumeState) -> Blocks<'a> {
-        Blocks { job, range: state.part, at: state.at, open: None }
-    }
-
+impl Blocks<'_> {
     /// Reads the next block; `None` after the last.
     ///
     /// # Errors
