@@ -100,8 +100,8 @@ fn provide_pytorch(job: &mut Job<'_>, audience: Audience) -> Result<PyTorch, End
 }
 
 fn choose(folder: &WorkerFolder) -> Choice {
-    let found = pytorch::find(folder, &pytorch::pythons());
-    let (choice, notes) = pytorch::choose(&found, machine::has_nvidia_gpu());
+    let candidates = pytorch::candidates(folder, &pytorch::pythons());
+    let (choice, notes) = pytorch::choose(candidates, machine::has_nvidia_gpu(), PyTorch::at);
     notes.iter().for_each(say);
     choice
 }
