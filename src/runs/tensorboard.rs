@@ -501,7 +501,6 @@ enum Hparam {
     Bool(bool),
 }
 
-/// A tensor of a type that TensorFlow's scalars have.
 #[derive(Clone, PartialEq, Message)]
 struct Tensor {
     /// The type of numbers, as in `types.proto`.
@@ -515,6 +514,19 @@ struct Tensor {
     pub floats: Vec<f32>,
     #[prost(double, repeated, tag = "6")]
     pub doubles: Vec<f64>,
+    #[prost(int32, repeated, tag = "7")]
+    pub ints: Vec<i32>,
+    #[prost(int64, repeated, tag = "10")]
+    pub longs: Vec<i64>,
+    #[prost(bool, repeated, tag = "11")]
+    pub bools: Vec<bool>,
+    /// The bits of float16 and bfloat16.
+    #[prost(int32, repeated, tag = "13")]
+    pub halves: Vec<i32>,
+    #[prost(uint32, repeated, tag = "16")]
+    pub unsigned: Vec<u32>,
+    #[prost(uint64, repeated, tag = "17")]
+    pub unsigned_longs: Vec<u64>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -576,7 +588,7 @@ impl Tensor {
         if sizes.into_iter().any(|size| size != 1) {
             return None;
         }
-        /// Decodes the only number, or the content.
+        /// Decodes the only number, or the first bytes of the content.
         fn one<T: Copy, const N: usize>(numbers: &[T], content: &[u8], of: fn([u8; N]) -> T) -> Option<T> {
             match numbers {
                 [number] => Some(*number),
@@ -584,10 +596,23 @@ impl Tensor {
                 _ => None,
             }
         }
-        match self.dtype {
-            1 => one(&self.floats, &self.content, f32::from_le_bytes).map(f64::from),
-            2 => one(&self.doubles, &self.content, f64::from_le_bytes),
-            _ => None,
-        }
+        let Tensor { content, floats, doubles, ints, longs, bools, halves, unsigned, unsigned_longs, .. } = self;
+        let bits = || Some(one(halves, content, |bytes| u16::from_le_bytes(bytes).into())? as u16);
+        Some(match self.dtype {
+            1 => one(floats, content, f32::from_le_bytes)?.into(),
+            2 => one(doubles, content, f64::from_le_bytes)?,
+            3 => one(ints, content, i32::from_le_bytes)?.into(),
+            4 => one(ints, content, |bytes: [u8; 1]| bytes[0].into())?.into(),
+            5 => one(ints, content, |bytes| i16::from_le_bytes(bytes).into())?.into(),
+            6 => one(ints, content, |bytes| i8::from_le_bytes(bytes).into())?.into(),
+            9 => one(longs, content, i64::from_le_bytes)? as f64,
+            10 => u8::from(one(bools, content, |bytes: [u8; 1]| bytes[0] != 0)?).into(),
+            14 => half::bf16::from_bits(bits()?).into(),
+            17 => one(ints, content, |bytes| u16::from_le_bytes(bytes).into())?.into(),
+            19 => half::f16::from_bits(bits()?).into(),
+            22 => one(unsigned, content, u32::from_le_bytes)?.into(),
+            23 => one(unsigned_longs, content, u64::from_le_bytes)? as f64,
+            _ => return None,
+        })
     }
 }
