@@ -1,7 +1,6 @@
 //! Runs made from scalars of other programs.
 
 use std::collections::BTreeSet;
-use std::convert::Infallible;
 use std::io::Write;
 use std::path::Path;
 
@@ -11,7 +10,7 @@ use valleyscope_runs::{
     Better, Event, EventRecord, MetricId, MetricInfo, MetricSource, RunFolder, Started, Timestamp, Words, training_loss,
 };
 
-use super::scalars::{Point, Replaced, Scalars};
+use super::scalars::{Point, Replaced, Scalars, ScalarsError};
 use super::{Outcome, RunError};
 
 /// The largest difference of times, in seconds, at which points of a step share an event.
@@ -33,7 +32,7 @@ impl RunWriter<'_> {
     pub(super) fn write(self, mut scalars: Scalars) -> Result<Outcome, RunError> {
         let loss = training_loss(scalars.metric_tags().map(|tag| scalars.tags[tag].name.as_str()));
         let loss = loss.and_then(|name| scalars.metric_tags().find(|tag| scalars.tags[*tag].name == name));
-        let (survey, replaced) = Survey::of(&mut scalars, loss);
+        let (survey, replaced) = Survey::of(&mut scalars, loss)?;
         survey.explain(&mut scalars, loss, &replaced)?;
         let metrics = Metric::all(&mut scalars, loss, &survey);
         let named = metrics.iter().zip(&survey.points).filter(|(metric, points)| metric.is_some() && **points > 0);
@@ -81,7 +80,7 @@ struct Survey {
 }
 
 impl Survey {
-    fn of(scalars: &mut Scalars, loss: Option<usize>) -> (Survey, Replaced) {
+    fn of(scalars: &mut Scalars, loss: Option<usize>) -> Result<(Survey, Replaced), RunError> {
         let tags = scalars.tags.len();
         let mut survey = Survey {
             points: vec![0; tags],
@@ -90,7 +89,7 @@ impl Survey {
             last_step: 0,
         };
         let mut loss_times = LossTimes::default();
-        let Ok(replaced) = scalars.for_each_step(|row| {
+        let replaced = scalars.for_each_step(|row| {
             for point in row {
                 survey.points[point.tag] += 1;
                 survey.times = [survey.times[0].min(point.time), survey.times[1].max(point.time)];
@@ -100,13 +99,13 @@ impl Survey {
                 Some(loss) => loss_times.add(row, loss.time, &mut survey.is_with_loss),
                 None => row.iter().for_each(|point| survey.is_with_loss[point.tag] = false),
             }
-            Ok::<(), Infallible>(())
-        });
+            Ok::<(), ScalarsError>(())
+        })?;
         loss_times.check_until(f64::INFINITY, &mut survey.is_with_loss);
         if !survey.times[0].is_finite() {
             survey.times = [0.0; 2];
         }
-        (survey, replaced)
+        Ok((survey, replaced))
     }
 
     /// Describes what the run does not show, and refuses points of several curves in one column.

@@ -16,7 +16,7 @@ use std::time::Duration;
 use std::{fs, io};
 
 use events::RunWriter;
-use scalars::{LogFolder, TooMuch, read_logs, runs_of};
+use scalars::{LogFolder, ScalarsError, read_logs, runs_of};
 use table::{RowError, read_table};
 use valleyscope_engine::terminal_escape::{visible, visible_path};
 use valleyscope_runs::plain_file::Links;
@@ -68,7 +68,7 @@ enum RunError {
     #[error(transparent)]
     Folder(#[from] FolderError),
     #[error(transparent)]
-    TooMuch(#[from] TooMuch),
+    Scalars(#[from] ScalarsError),
     #[error(transparent)]
     Row(#[from] RowError),
     #[error("cannot write {}: {source}", visible_path(path))]
@@ -127,8 +127,10 @@ fn import(into: &Path, root: &Path, found: Found, before: Option<&RunFolder>, gr
     let source = source(found.origin());
     let writer = |title: String| RunWriter { into, source, title, before, grows };
     let made = match found {
-        Found::Log(log) => read_logs(&log).and_then(|scalars| writer(title(root, &log.path)).write(scalars)),
-        Found::Table(file) => read_table(&file).and_then(|scalars| writer(title_of_table(root, &file)).write(scalars)),
+        Found::Log(log) => read_logs(into, &log).and_then(|scalars| writer(title(root, &log.path)).write(scalars)),
+        Found::Table(file) => {
+            read_table(into, &file).and_then(|scalars| writer(title_of_table(root, &file)).write(scalars))
+        }
         Found::Run(folder) => copy_run(into, &folder),
         Found::Passed(_, reason) => Err(RunError::Unfit(reason)),
     };

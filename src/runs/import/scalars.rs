@@ -1,7 +1,11 @@
-//! The scalars of a run from elsewhere, and how they are read from event files of TensorBoard.
+//! The scalars of a run from elsewhere, in bounded memory, and how they are read from event files of TensorBoard:
+//! points beyond [`SORTED_AT_ONCE`] are sorted into temporary files.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io;
+use std::io::{BufReader, BufWriter, ErrorKind, Read, Seek, Write};
+use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -13,6 +17,8 @@ use crate::runs::tensorboard::{Entry, event_files, read_entries};
 /// The most tags of a run, and the most points of all tags.
 pub(super) const MOST_TAGS: usize = 256;
 const MOST_POINTS: u32 = 20_000_000;
+/// The number of points that are sorted in memory, 40 MB of them.
+const SORTED_AT_ONCE: usize = 1 << 20;
 
 /// A value of a tag at a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,20 +52,25 @@ pub(super) struct Scalars {
     /// The time at which the training began, in seconds since 1970, for points that have no other time; NaN if unknown.
     pub(super) began: f64,
     indices: BTreeMap<String, usize>,
+    /// The points that are in none of the files.
     points: Vec<Point>,
+    /// Files of sorted points.
+    sorted: Vec<File>,
     /// Restarts of the writing program with their orders. Steps increase, as a restart at an earlier step includes
     /// those before it.
     restarts: Vec<(u32, u64)>,
     /// The number of points and restarts.
     order: u32,
+    folder: PathBuf,
 }
 
-/// The limit that the scalars of a run exceed.
+/// Why the scalars of a run cannot be collected.
 #[derive(Debug, thiserror::Error)]
-#[error("it has more than {most} {what}; that is too much for a run")]
-pub(super) struct TooMuch {
-    most: usize,
-    what: &'static str,
+pub(super) enum ScalarsError {
+    #[error("it has more than {most} {what}; that is too much for a run")]
+    TooMuch { most: usize, what: &'static str },
+    #[error("cannot sort the points in a temporary file in {}: {source}", folder.display())]
+    Sort { folder: PathBuf, source: io::Error },
 }
 
 /// Counts of the points that later points or restarts replaced.
@@ -72,7 +83,8 @@ pub(super) struct Replaced {
 }
 
 impl Scalars {
-    pub(super) fn new() -> Scalars {
+    /// Collects scalars. Temporary files are made in `folder`.
+    pub(super) fn new(folder: &Path) -> Scalars {
         Scalars {
             tags: Vec::new(),
             settings: Map::new(),
@@ -81,13 +93,15 @@ impl Scalars {
             began: f64::NAN,
             indices: BTreeMap::new(),
             points: Vec::new(),
+            sorted: Vec::new(),
             restarts: Vec::new(),
             order: 0,
+            folder: folder.to_owned(),
         }
     }
 
     /// Finds the index of the tag of a name, which is added if it is new.
-    pub(super) fn tag(&mut self, name: &str) -> Result<usize, TooMuch> {
+    pub(super) fn tag(&mut self, name: &str) -> Result<usize, ScalarsError> {
         if let Some(index) = self.indices.get(name) {
             return Ok(*index);
         }
@@ -97,9 +111,9 @@ impl Scalars {
     }
 
     /// Adds a tag, even if another one has its name.
-    pub(super) fn new_tag(&mut self, name: &str) -> Result<usize, TooMuch> {
+    pub(super) fn new_tag(&mut self, name: &str) -> Result<usize, ScalarsError> {
         if self.tags.len() == MOST_TAGS {
-            return Err(TooMuch { most: MOST_TAGS, what: "tags" });
+            return Err(ScalarsError::TooMuch { most: MOST_TAGS, what: "tags" });
         }
         self.tags.push(Tag { name: name.to_owned(), title: None, is_setting: false });
         Ok(self.tags.len() - 1)
@@ -111,15 +125,18 @@ impl Scalars {
     }
 
     /// Adds a point. Of the points of a tag at one step the last one counts.
-    pub(super) fn push(&mut self, step: u64, tag: usize, times: [f64; 2], value: f64) -> Result<(), TooMuch> {
+    pub(super) fn push(&mut self, step: u64, tag: usize, times: [f64; 2], value: f64) -> Result<(), ScalarsError> {
         let [time, wall_s] = times;
         let order = self.next()?;
+        if self.points.len() == SORTED_AT_ONCE {
+            self.spill().map_err(self.cannot_sort())?;
+        }
         self.points.push(Point { step, tag, order, time, wall_s, value });
         Ok(())
     }
 
     /// Records a restart of the writing program, which makes all earlier points from a step on void.
-    pub(super) fn restart(&mut self, step: u64) -> Result<(), TooMuch> {
+    pub(super) fn restart(&mut self, step: u64) -> Result<(), ScalarsError> {
         let order = self.next()?;
         while self.restarts.last().is_some_and(|(_, later)| *later >= step) {
             self.restarts.pop();
@@ -128,21 +145,47 @@ impl Scalars {
         Ok(())
     }
 
-    fn next(&mut self) -> Result<u32, TooMuch> {
+    fn next(&mut self) -> Result<u32, ScalarsError> {
         if self.order == MOST_POINTS {
-            return Err(TooMuch { most: MOST_POINTS as usize, what: "points" });
+            return Err(ScalarsError::TooMuch { most: MOST_POINTS as usize, what: "points" });
         }
         self.order += 1;
         Ok(self.order)
     }
 
+    fn cannot_sort(&self) -> impl FnOnce(io::Error) -> ScalarsError + use<> {
+        let folder = self.folder.clone();
+        |source| ScalarsError::Sort { folder, source }
+    }
+
+    fn sort(&mut self) {
+        self.points.sort_unstable_by_key(|point| (point.step, point.tag, point.order));
+    }
+
+    /// Moves the points in memory to a file, which has no name and disappears when it is closed.
+    fn spill(&mut self) -> io::Result<()> {
+        self.sort();
+        std::fs::create_dir_all(&self.folder)?;
+        let mut file = BufWriter::new(tempfile::tempfile_in(&self.folder)?);
+        for point in self.points.drain(..) {
+            file.write_all(&point.to_bytes())?;
+        }
+        self.sorted.push(file.into_inner().map_err(io::IntoInnerError::into_error)?);
+        Ok(())
+    }
+
     /// Passes the points of each step to `take`, in the order of the steps and of the tags; returns counts of the
     /// replaced points.
-    pub(super) fn for_each_step<E>(&mut self, mut take: impl FnMut(&[Point]) -> Result<(), E>) -> Result<Replaced, E> {
-        self.points.sort_unstable_by_key(|point| (point.step, point.tag, point.order));
+    pub(super) fn for_each_step<E: From<ScalarsError>>(
+        &mut self,
+        mut take: impl FnMut(&[Point]) -> Result<(), E>,
+    ) -> Result<Replaced, E> {
+        self.sort();
         let mut replaced = Replaced { by_points: vec![0; self.tags.len()], by_restarts: 0 };
         let mut row: Vec<Point> = Vec::new();
-        for mut point in self.points.iter().copied() {
+        let failed = || self.cannot_sort();
+        for point in merged(&self.points, &self.sorted).map_err(|source| failed()(source))? {
+            let mut point = point.map_err(|source| failed()(source))?;
             if point.time.is_nan() {
                 point.time = self.began + if point.wall_s.is_nan() { 0.0 } else { point.wall_s };
             }
@@ -227,6 +270,62 @@ impl LeftOut {
     }
 }
 
+/// Merges all points in order: those in memory and those in files, which are each sorted.
+fn merged<'s>(
+    points: &'s [Point],
+    sorted: &'s [File],
+) -> io::Result<impl Iterator<Item = io::Result<Point>> + use<'s>> {
+    type Sorted<'s> = Box<dyn Iterator<Item = io::Result<Point>> + 's>;
+    let mut parts: Vec<Peekable<Sorted<'s>>> = Vec::new();
+    for mut file in sorted {
+        file.rewind()?;
+        let mut reader = BufReader::new(file);
+        let part: Sorted<'s> = Box::new(std::iter::from_fn(move || Point::read(&mut reader).transpose()));
+        parts.push(part.peekable());
+    }
+    let part: Sorted<'s> = Box::new(points.iter().copied().map(Ok));
+    parts.push(part.peekable());
+    Ok(std::iter::from_fn(move || {
+        let key = |part: &mut Peekable<Sorted<'s>>| match part.peek()? {
+            Ok(point) => Some((point.step, point.tag, point.order)),
+            // An error precedes all points.
+            Err(_) => Some((0, 0, 0)),
+        };
+        let keys = parts.iter_mut().enumerate().filter_map(|(index, part)| Some((key(part)?, index)));
+        let (_, first) = keys.min()?;
+        parts[first].next()
+    }))
+}
+
+impl Point {
+    const BYTES: usize = 40;
+
+    fn to_bytes(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&self.step.to_le_bytes());
+        bytes[8..12].copy_from_slice(&(self.tag as u32).to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.order.to_le_bytes());
+        for (index, number) in [self.time, self.wall_s, self.value].into_iter().enumerate() {
+            bytes[16 + 8 * index..][..8].copy_from_slice(&number.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// Reads the next point of a file; none at its end.
+    fn read(file: &mut impl Read) -> io::Result<Option<Point>> {
+        let mut bytes = [0; Self::BYTES];
+        match file.read_exact(&mut bytes) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+            outcome => outcome?,
+        }
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let number = |at: usize| f64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let step = u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes"));
+        let (tag, order) = (word(8) as usize, word(12));
+        Ok(Some(Point { step, tag, order, time: number(16), wall_s: number(24), value: number(32) }))
+    }
+}
+
 /// A folder of event files that is a run.
 pub(super) struct LogFolder {
     pub(super) path: PathBuf,
@@ -254,8 +353,8 @@ enum Kind {
 
 /// Reads all scalars of a run. If two files have the same step of a tag, the later file's point counts: it is of a
 /// resumed run.
-pub(super) fn read_logs(log: &LogFolder) -> Result<Scalars, RunError> {
-    let mut scalars = Scalars::new();
+pub(super) fn read_logs(into: &Path, log: &LogFolder) -> Result<Scalars, RunError> {
+    let mut scalars = Scalars::new(into);
     let files = match &log.only {
         Some(file) => vec![file.clone()],
         None => files_of(&log.path)?,
@@ -281,7 +380,7 @@ enum EntryError {
     #[error(transparent)]
     Read(#[from] io::Error),
     #[error(transparent)]
-    TooMuch(#[from] TooMuch),
+    Scalars(#[from] ScalarsError),
 }
 
 fn read_file(path: &Path, scalars: &mut Scalars, part: Option<&LogPart>) -> Result<(), RunError> {
@@ -328,7 +427,7 @@ fn read_file(path: &Path, scalars: &mut Scalars, part: Option<&LogPart>) -> Resu
     });
     read.map_err(|error| match error {
         EntryError::Read(source) => RunError::Read { path: path.to_owned(), source },
-        EntryError::TooMuch(error) => RunError::TooMuch(error),
+        EntryError::Scalars(error) => RunError::Scalars(error),
     })
 }
 
@@ -395,40 +494,42 @@ fn kind_of(folder: &Path, above: &Path) -> Kind {
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
-
-    use super::{Point, Replaced, Scalars};
+    use super::{Point, Replaced, SORTED_AT_ONCE, Scalars, ScalarsError};
 
     fn steps(scalars: &mut Scalars) -> (Vec<(u64, usize, f64)>, Replaced) {
         let mut points = Vec::new();
         let replaced = scalars.for_each_step(|row: &[Point]| {
             points.extend(row.iter().map(|point| (point.step, point.tag, point.value)));
-            Ok::<(), Infallible>(())
+            Ok::<(), ScalarsError>(())
         });
-        let Ok(replaced) = replaced;
-        (points, replaced)
+        (points, replaced.expect("the points can be sorted"))
     }
 
     #[test]
-    fn points_are_sorted_and_the_last_one_at_a_step_counts() {
-        let mut scalars = Scalars::new();
+    fn points_are_sorted_in_files_as_in_memory() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut scalars = Scalars::new(folder.path());
         let tags = ["a", "b"].map(|name| scalars.tag(name).expect("a tag"));
-        for step in (0..1000).rev() {
+        let count = SORTED_AT_ONCE as u64 + 1000;
+        for step in (0..count).rev() {
             for tag in tags {
                 scalars.push(step, tag, [0.0, f64::NAN], step as f64).expect("a point");
             }
         }
-        scalars.push(999, tags[1], [0.0, f64::NAN], -1.0).expect("a point");
+        // The last point at a step counts, in whatever part.
+        scalars.push(count - 1, tags[1], [0.0, f64::NAN], -1.0).expect("a point");
+        assert_eq!(scalars.sorted.len(), 2);
         let (points, replaced) = steps(&mut scalars);
-        assert_eq!(points.len(), 2000);
+        assert_eq!(points.len() as u64, 2 * count);
         assert!(points.is_sorted_by_key(|(step, tag, _)| (*step, *tag)));
-        assert_eq!(points.last(), Some(&(999, 1, -1.0)));
+        assert_eq!(points.last(), Some(&(count - 1, 1, -1.0)));
         assert_eq!(replaced, Replaced { by_points: vec![0, 1], by_restarts: 0 });
     }
 
     #[test]
     fn restarts_make_earlier_points_void() {
-        let mut scalars = Scalars::new();
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut scalars = Scalars::new(folder.path());
         let tag = scalars.tag("a").expect("a tag");
         let push = |scalars: &mut Scalars, steps: std::ops::Range<u64>, value| {
             steps.for_each(|step| scalars.push(step, tag, [0.0; 2], value).expect("a point"));

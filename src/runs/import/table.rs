@@ -61,24 +61,24 @@ struct Column {
 
 /// Reads the points of a table whose header has a column for the step, as `valleyscope runs export` and many programs
 /// write it. Columns with one value in all rows are settings.
-pub(super) fn read_table(path: &Path) -> Result<Scalars, RunError> {
+pub(super) fn read_table(into: &Path, path: &Path) -> Result<Scalars, RunError> {
     let failed = |source| RunError::Read { path: path.to_owned(), source };
     let file = plain_file::open(path, Links::Refused).map_err(failed)?;
     // If the table has no times of day, its file's time dates the run.
     let modified = file.metadata().and_then(|data| data.modified()).ok();
     let modified =
         modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map_or(0.0, |since| since.as_secs_f64());
-    parse(std::io::BufReader::new(file), modified).map_err(|error| match error {
+    parse(std::io::BufReader::new(file), modified, Scalars::new(into)).map_err(|error| match error {
         RunError::Row(RowError::Read(source)) => failed(source),
         error => error,
     })
 }
 
-fn parse(file: impl BufRead, modified: f64) -> Result<Scalars, RunError> {
+fn parse(file: impl BufRead, modified: f64, scalars: Scalars) -> Result<Scalars, RunError> {
     let mut rows = Rows::new(file);
     let header = rows.next()?.unwrap_or_default();
     let mut row = rows.next()?;
-    let mut table = Table::new(header, row.as_deref().unwrap_or_default()).map_err(RunError::Unfit)?;
+    let mut table = Table::new(header, row.as_deref().unwrap_or_default(), scalars).map_err(RunError::Unfit)?;
     while let Some(cells) = row {
         table.add(rows.number, &cells.iter().map(|cell| cell.trim()).collect::<Vec<_>>())?;
         row = rows.next()?;
@@ -97,7 +97,7 @@ struct Table {
 }
 
 impl Table {
-    fn new(header: Vec<String>, first: &[String]) -> Result<Table, String> {
+    fn new(header: Vec<String>, first: &[String], scalars: Scalars) -> Result<Table, String> {
         let lower: Vec<String> = header.iter().map(|name| name.trim().to_lowercase()).collect();
         let is_long = is_long(&lower, first);
         let mut seen = Vec::new();
@@ -145,7 +145,7 @@ impl Table {
         for (index, column) in columns.iter().enumerate().filter(|(_, column)| column.purpose != Purpose::Metric) {
             indices[column.purpose as usize] = Some(index);
         }
-        Ok(Table { columns, indices, rows: 0, longest: 0.0, scalars: Scalars::new() })
+        Ok(Table { columns, indices, rows: 0, longest: 0.0, scalars })
     }
 
     fn cell<'c>(&self, purpose: Purpose, cells: &[&'c str]) -> Option<&'c str> {
@@ -436,15 +436,14 @@ impl<R: BufRead> Rows<R> {
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
-
     use serde_json::json;
 
     use crate::runs::import::RunError;
-    use crate::runs::import::scalars::{Point, Scalars};
+    use crate::runs::import::scalars::{Point, Scalars, ScalarsError};
 
     fn parse(text: &str, modified: f64) -> Result<Scalars, String> {
-        super::parse(text.as_bytes(), modified).map_err(|error: RunError| error.to_string())
+        let folder = std::env::temp_dir();
+        super::parse(text.as_bytes(), modified, Scalars::new(&folder)).map_err(|error: RunError| error.to_string())
     }
 
     fn table(text: &str) -> Scalars {
@@ -458,9 +457,9 @@ mod tests {
         let take = |row: &[Point]| {
             let own = row.iter().filter(|point| point.tag == tag);
             points.extend(own.map(|point| (point.step, point.time, point.wall_s, point.value)));
-            Ok::<(), Infallible>(())
+            Ok::<(), ScalarsError>(())
         };
-        let Ok(_) = scalars.for_each_step(take);
+        scalars.for_each_step(take).expect("they can be sorted");
         points
     }
 
