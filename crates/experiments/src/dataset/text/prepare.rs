@@ -4,14 +4,17 @@
 //! validation part. The tokens depend only on these and the settings. Their hash identifies the job in
 //! `unfinished.json` and the folder in the cache, so that changed text is never joined to the tokens of other text.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use valleyscope_engine::quantity::ValidationFraction;
+use valleyscope_runs::plain_file::{self, Links};
 
 use super::output::{self, PreparationProgress, Stage, TokenBatch, TokenPlan};
-use super::sources::{BYTE_ORDER_MARK, read};
+use super::sources::{CharacterSet, Scanned, byte_of_character, scan};
 use super::tokenizer::{self, Alphabet};
 use super::{END_OF_TEXT, Meta, SourceFile, Split, TextError, TextFile, Tokenizer, TokenizerKind};
 
@@ -43,7 +46,6 @@ impl Preparation<'_> {
         self.make_of(&job, folder, progress, cancelled)
     }
 
-    /// Reads the files. Of all characters taken together, the first are for training, and the last for validation.
     pub(super) fn read(
         &self,
         progress: &mut dyn FnMut(PreparationProgress),
@@ -51,39 +53,13 @@ impl Preparation<'_> {
     ) -> Result<PreparationJob<'_>, TextError> {
         let length = |file: &TextFile| file.path.metadata().map_or(0, |found| found.len());
         let total = self.files.iter().map(length).sum();
-        let mut occurring = vec![false; char::MAX as usize + 1];
-        let (mut scanned, mut done) = (Vec::new(), 0);
-        for TextFile { path, name } in self.files {
-            let text = read(path)?;
-            let own = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
-            if self.tokenizer == TokenizerKind::Char {
-                own.chars().for_each(|character| occurring[character as usize] = true);
-            }
-            let (start, characters) = ((text.len() - own.len()) as u64, own.chars().count() as u64);
-            let source = SourceFile { name: name.clone(), bytes: text.len() as u64, sha256: sum(&text) };
-            scanned.push(Scanned { source, start, characters });
-            done += text.len() as u64;
+        let mut done = 0;
+        let mut seen = |bytes| {
+            done += bytes;
             progress(PreparationProgress { stage: Stage::Reading, done, total, tokens: 0 });
-            if cancelled() {
-                return Err(TextError::Cancelled);
-            }
-        }
-        let ranges = ranges(self.files, &scanned, self.fraction)?;
-        let tokenizer = match self.tokenizer {
-            TokenizerKind::Gpt2 => Tokenizer::Gpt2,
-            TokenizerKind::Char => {
-                let characters: Vec<char> = ('\0'..=char::MAX).filter(|it| occurring[*it as usize]).collect();
-                let found = format!("{} different ones", characters.len());
-                let expected = format!("text of at most {} different characters", Alphabet::MOST);
-                let remedy = "use the tokenizer gpt2";
-                let unusable = || TextError::Unusable { expected, found, remedy };
-                Tokenizer::Characters(Alphabet::new(characters).ok_or_else(unusable)?)
-            }
+            if cancelled() { Err(TextError::Cancelled) } else { Ok(()) }
         };
-        let sources = scanned.into_iter().map(|scanned| scanned.source).collect();
-        let parts = ranges.iter().map(|range| range.start..range.end).collect();
-        let plan = TokenPlan { tokenizer, fraction: self.fraction, sources, parts };
-        Ok(PreparationJob { files: self.files, ranges, plan })
+        PreparationJob::new(self.files, self.tokenizer, self.fraction, &mut seen)
     }
 
     /// Makes the tokens after the text has been read.
@@ -94,14 +70,18 @@ impl Preparation<'_> {
         progress: &mut dyn FnMut(PreparationProgress),
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Meta, TextError> {
-        let mut blocks = Blocks { job, range: 0, at: 0, open: None };
+        let mut blocks = Blocks { job, range: 0, at: 0, reading: None, buffer: Vec::new() };
         output::make(folder, &job.plan, self.replace, progress, cancelled, |state| {
             (blocks.range, blocks.at) = (state.part, state.at);
             let batch = next_batch(&mut blocks)?;
             if batch.is_empty() {
                 return Ok(None);
             }
-            let tokens = batch.par_iter().map(|block| Ok((block.split, tokens(&job.plan.tokenizer, block)?)));
+            let tokens = batch.par_iter().map(|block| match tokens(&job.plan.tokenizer, block) {
+                // All characters are known from reading the text.
+                Err(TextError::UnknownCharacter(_)) => Err(TextError::Changed(job.files[block.file].path.clone())),
+                tokens => Ok((block.split, tokens?)),
+            });
             let tokens = tokens.collect::<Result<_, TextError>>()?;
             Ok(Some(TokenBatch { tokens, part: blocks.range, at: blocks.at }))
         })
@@ -134,47 +114,54 @@ pub const VALIDATION_FRACTION: f64 = 0.1;
 /// the built-in presets, and the token after it.
 const SHORTEST_PART: u64 = 65;
 
-/// A file that has been read once.
-struct Scanned {
-    source: SourceFile,
-    /// The byte at which the text begins: after a byte-order mark.
-    start: u64,
-    /// The number of characters from there.
-    characters: u64,
-}
-
-/// The SHA-256 of a text, in hexadecimal.
-fn sum(text: &str) -> String {
-    format!("{:x}", Sha256::digest(text))
-}
-
 /// A text that has been read once, and its division into parts.
 pub(super) struct PreparationJob<'a> {
-    files: &'a [TextFile],
-    ranges: Vec<Range>,
+    pub files: &'a [TextFile],
+    pub ranges: Vec<Range>,
     pub plan: TokenPlan,
 }
 
 /// Bytes of a file that belong to one split.
 #[derive(Clone, Copy, Debug)]
-struct Range {
-    file: usize,
-    start: u64,
-    end: u64,
-    split: Split,
+pub(super) struct Range {
+    pub file: usize,
+    pub start: u64,
+    pub end: u64,
+    pub split: Split,
     /// Whether another document of the same split precedes the range.
-    follows: bool,
+    pub follows: bool,
 }
 
 impl PreparationJob<'_> {
-    /// Reads a file again, whose bytes must be those that were read before.
-    fn text(&self, file: usize) -> Result<String, TextError> {
-        let path = &self.files[file].path;
-        match read(path) {
-            Ok(text) if sum(&text) == self.plan.sources[file].sha256 => Ok(text),
-            Ok(_) | Err(TextError::NotUtf8 { .. }) => Err(TextError::Changed(path.clone())),
-            Err(error) => Err(error),
-        }
+    /// Reads the files. Of all characters taken together, the first are for training, and the last for validation.
+    pub(super) fn new<'a>(
+        files: &'a [TextFile],
+        kind: TokenizerKind,
+        fraction: ValidationFraction,
+        seen: &mut dyn FnMut(u64) -> Result<(), TextError>,
+    ) -> Result<PreparationJob<'a>, TextError> {
+        let mut occurring = (kind == TokenizerKind::Char).then(CharacterSet::none);
+        let scanned = files.iter().map(|file| scan(&file.path, occurring.as_mut(), seen));
+        let scanned = scanned.collect::<Result<Vec<_>, _>>()?;
+        let ranges = ranges(files, &scanned, fraction)?;
+        let tokenizer = match occurring.map(|occurring| occurring.characters()) {
+            None => Tokenizer::Gpt2,
+            Some(characters) => {
+                let found = format!("{} different ones", characters.len());
+                let expected = format!("text of at most {} different characters", Alphabet::MOST);
+                let remedy = "use the tokenizer gpt2";
+                let unusable = || TextError::Unusable { expected, found, remedy };
+                Tokenizer::Characters(Alphabet::new(characters).ok_or_else(unusable)?)
+            }
+        };
+        let source = |(file, scanned): (&TextFile, &Scanned)| SourceFile {
+            name: file.name.clone(),
+            bytes: scanned.bytes,
+            sha256: scanned.sha256.clone(),
+        };
+        let sources = files.iter().zip(&scanned).map(source).collect();
+        let parts = ranges.iter().map(|range| range.start..range.end).collect();
+        Ok(PreparationJob { files, ranges, plan: TokenPlan { tokenizer, fraction, sources, parts } })
     }
 }
 
@@ -194,18 +181,13 @@ fn ranges(files: &[TextFile], scanned: &[Scanned], fraction: ValidationFraction)
     }
     let mut ranges: Vec<Range> = Vec::new();
     for (number, (file, scanned)) in files.iter().zip(scanned).enumerate() {
-        let bytes = scanned.source.bytes;
         let border = match to_learn_from {
             0 => scanned.start,
-            all if all >= scanned.characters => bytes,
-            some => {
-                let text = read(&file.path)?;
-                let border = text.char_indices().nth(some as usize + usize::from(scanned.start > 0));
-                border.ok_or_else(|| TextError::Changed(file.path.clone()))?.0 as u64
-            }
+            all if all >= scanned.characters => scanned.bytes,
+            some => byte_of_character(&file.path, some + u64::from(scanned.start > 0))?,
         };
         to_learn_from = to_learn_from.saturating_sub(scanned.characters);
-        for (split, start, end) in [(Split::Train, scanned.start, border), (Split::Validation, border, bytes)] {
+        for (split, start, end) in [(Split::Train, scanned.start, border), (Split::Validation, border, scanned.bytes)] {
             if start < end {
                 let follows = ranges.last().is_some_and(|last| last.split == split);
                 ranges.push(Range { file: number, start, end, split, follows });
@@ -222,11 +204,12 @@ fn ranges(files: &[TextFile], scanned: &[Scanned], fraction: ValidationFraction)
 // even shorter segments, cut the same way: its pattern fails on long stretches of white space.
 
 /// A text whose tokens do not depend on the text before or after it.
-struct TextBlock {
-    split: Split,
-    text: String,
+pub(super) struct TextBlock {
+    pub file: usize,
+    pub split: Split,
+    pub text: String,
     /// Whether it begins a document other than the first.
-    begins_document: bool,
+    pub begins_document: bool,
 }
 
 /// The largest number of bytes of a block. A stretch of text of this length without a word after white space is cut at
@@ -239,8 +222,25 @@ struct Blocks<'a> {
     /// The range of the next block, and the block's beginning.
     range: usize,
     at: u64,
-    /// The file of the last block, and its text.
-    open: Option<(usize, String)>,
+    reading: Option<HashedFile>,
+    buffer: Vec<u8>,
+}
+
+/// A file that is read from its beginning on, with the hash of all bytes so far.
+struct HashedFile {
+    file: File,
+    hash: Sha256,
+}
+
+impl HashedFile {
+    /// Opens a file, and reads the bytes before a position.
+    fn open(path: &Path, at: u64) -> io::Result<HashedFile> {
+        let (mut file, mut hash) = (plain_file::open(path, Links::Followed)?, Sha256::new());
+        match io::copy(&mut (&mut file).take(at), &mut hash)? {
+            count if count < at => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Ok(HashedFile { file, hash }),
+        }
+    }
 }
 
 impl Blocks<'_> {
@@ -248,30 +248,67 @@ impl Blocks<'_> {
     ///
     /// # Errors
     ///
-    /// Fails with [`TextError::Changed`] at a file whose bytes are not those that the job has read.
-    fn next_block(&mut self) -> Result<Option<TextBlock>, TextError> {
+    /// Fails with [`TextError::Changed`] at the end of a file whose bytes are not those that the job has read.
+    pub(super) fn next_block(&mut self) -> Result<Option<TextBlock>, TextError> {
         let Some(range) = self.job.ranges.get(self.range) else { return Ok(None) };
-        let (_, text) = match self.open.take().filter(|(file, _)| *file == range.file) {
-            Some(open) => self.open.insert(open),
-            None => self.open.insert((range.file, self.job.text(range.file)?)),
-        };
-        let rest = text.get(self.at as usize..range.end as usize);
-        let rest = rest.ok_or_else(|| TextError::Changed(self.job.files[range.file].path.clone()))?;
-        let text = first_block(rest).to_owned();
+        let path = &self.job.files[range.file].path;
+        let left = range.end - self.at;
+        self.fill(path, left)?;
+        let is_last = left == self.buffer.len() as u64;
+        let length = length(&self.buffer, is_last).ok_or_else(|| TextError::Changed(path.clone()))?;
+        let rest = self.buffer.split_off(length);
+        let text = String::from_utf8(std::mem::replace(&mut self.buffer, rest)).expect("it was looked at");
         let begins_document = range.follows && self.at == range.start;
-        self.at += text.len() as u64;
-        if self.at == range.end {
+        self.at += length as u64;
+        if is_last && self.at == range.end {
             self.range += 1;
-            self.at = self.job.ranges.get(self.range).map_or(0, |next| next.start);
+            let next = self.job.ranges.get(self.range);
+            self.at = next.map_or(0, |next| next.start);
+            if next.is_none_or(|next| next.file != range.file) {
+                self.end_file(range.file)?;
+            }
         }
-        Ok(Some(TextBlock { split: range.split, text, begins_document }))
+        Ok(Some(TextBlock { file: range.file, split: range.split, text, begins_document }))
+    }
+
+    /// Checks that all bytes of a file were those that the job has read.
+    fn end_file(&mut self, file: usize) -> Result<(), TextError> {
+        let Some(HashedFile { hash, .. }) = self.reading.take() else { return Ok(()) };
+        if format!("{:x}", hash.finalize()) == self.job.plan.sources[file].sha256 {
+            return Ok(());
+        }
+        Err(TextError::Changed(self.job.files[file].path.clone()))
+    }
+
+    fn fill(&mut self, path: &Path, left: u64) -> Result<(), TextError> {
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::UnexpectedEof => TextError::Changed(path.to_owned()),
+            _ => TextError::File { path: path.to_owned(), source },
+        };
+        let reading = match &mut self.reading {
+            Some(reading) => reading,
+            none => none.insert(HashedFile::open(path, self.at).map_err(failed)?),
+        };
+        let wanted = left.min(LONGEST as u64) as usize;
+        let before = self.buffer.len();
+        (&mut reading.file).take((wanted - before) as u64).read_to_end(&mut self.buffer).map_err(failed)?;
+        reading.hash.update(&self.buffer[before..]);
+        if self.buffer.len() < wanted {
+            return Err(TextError::Changed(path.to_owned()));
+        }
+        Ok(())
     }
 }
 
-fn first_block(text: &str) -> &str {
-    if text.len() <= LONGEST {
-        return text;
+/// The length of the next block, in bytes; `None` where the bytes are not text.
+fn length(bytes: &[u8], is_last: bool) -> Option<usize> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if is_last => Some(text.len()),
+        Ok(text) => Some(tokenizer::last_cut(text).unwrap_or(text.len())),
+        Err(error) if error.error_len().is_none() && !is_last => {
+            let text = std::str::from_utf8(&bytes[..error.valid_up_to()]).expect("it was looked at");
+            Some(tokenizer::last_cut(text).unwrap_or(text.len()))
+        }
+        Err(_) => None,
     }
-    let longest = &text[..text.floor_char_boundary(LONGEST)];
-    &longest[..tokenizer::last_cut(longest).unwrap_or(longest.len())]
 }

@@ -1,11 +1,14 @@
-//! Files of text: finding and reading them.
+//! Files of text: finding them, and collecting the facts that tokenization needs.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use valleyscope_runs::plain_file::{self, Links};
+use sha2::{Digest, Sha256};
+use valleyscope_runs::plain_file;
+use valleyscope_runs::plain_file::Links;
 
 use super::TextError;
 
@@ -19,7 +22,7 @@ pub struct TextFile {
 const EXTENSION: &str = "txt";
 
 /// The character at the start of a file that marks the order of its bytes. It is no part of the text.
-pub(super) const BYTE_ORDER_MARK: char = '\u{feff}';
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Reports which of the files begin with a byte-order mark, which is dropped; `None` if none does.
 pub fn dropped_marks(files: &[TextFile]) -> Option<String> {
@@ -76,11 +79,116 @@ fn list_texts(folder: &Path, prefix: &str, files: &mut Vec<TextFile>) -> Result<
     Ok(())
 }
 
-/// Reads the text of a file, with its byte-order mark.
-pub(super) fn read(path: &Path) -> Result<String, TextError> {
-    let bytes = plain_file::read(path, Links::Followed, u64::MAX).map_err(TextError::at(path))?;
-    String::from_utf8(bytes).map_err(|error| {
-        let offset = error.utf8_error().valid_up_to() as u64;
-        TextError::NotUtf8 { path: path.to_owned(), offset }
-    })
+#[derive(Clone, Debug)]
+pub(super) struct Scanned {
+    pub bytes: u64,
+    /// The byte at which the text begins: after a byte-order mark.
+    pub start: u64,
+    /// The number of characters from there.
+    pub characters: u64,
+    /// SHA-256 in hexadecimal.
+    pub sha256: String,
+}
+
+pub(super) struct CharacterSet(Vec<bool>);
+
+impl CharacterSet {
+    pub(super) fn none() -> CharacterSet {
+        CharacterSet(vec![false; char::MAX as usize + 1])
+    }
+
+    fn add(&mut self, text: &str) {
+        for character in text.chars() {
+            self.0[character as usize] = true;
+        }
+    }
+
+    pub(super) fn characters(&self) -> Vec<char> {
+        ('\0'..=char::MAX).filter(|&character| self.0[character as usize]).collect()
+    }
+}
+
+/// Bytes read at once.
+const CHUNK: usize = 1 << 18;
+
+/// A file's text, part by part, each of whole characters.
+pub(super) struct TextReader<'a> {
+    path: &'a Path,
+    file: File,
+    /// The number of bytes before the buffer.
+    before: u64,
+    buffer: Vec<u8>,
+    /// Bytes of the buffer that have been returned.
+    used: usize,
+}
+
+impl<'a> TextReader<'a> {
+    pub(super) fn open(path: &'a Path) -> Result<TextReader<'a>, TextError> {
+        let file = plain_file::open(path, Links::Followed).map_err(TextError::at(path))?;
+        Ok(TextReader { path, file, before: 0, buffer: Vec::new(), used: 0 })
+    }
+
+    /// Reads the next part; empty at the end.
+    pub(super) fn next_part(&mut self) -> Result<&str, TextError> {
+        self.buffer.drain(..self.used);
+        self.before += self.used as u64;
+        let limit = (CHUNK - self.buffer.len()) as u64;
+        (&mut self.file).take(limit).read_to_end(&mut self.buffer).map_err(TextError::at(self.path))?;
+        let is_end = self.buffer.len() < CHUNK;
+        self.used = match std::str::from_utf8(&self.buffer) {
+            Ok(text) => text.len(),
+            // A character is cut at the end of the buffer; its rest follows.
+            Err(error) if error.error_len().is_none() && !is_end => error.valid_up_to(),
+            Err(error) => {
+                let offset = self.before + error.valid_up_to() as u64;
+                return Err(TextError::NotUtf8 { path: self.path.to_owned(), offset });
+            }
+        };
+        Ok(std::str::from_utf8(&self.buffer[..self.used]).expect("it was looked at"))
+    }
+}
+
+/// Reads a whole file. `seen` receives the number of bytes of each part; an error of it ends the reading.
+pub(super) fn scan(
+    path: &Path,
+    mut occurring: Option<&mut CharacterSet>,
+    seen: &mut dyn FnMut(u64) -> Result<(), TextError>,
+) -> Result<Scanned, TextError> {
+    let mut reader = TextReader::open(path)?;
+    let mut hash = Sha256::new();
+    let mut scanned = Scanned { bytes: 0, start: 0, characters: 0, sha256: String::new() };
+    loop {
+        let text = reader.next_part()?;
+        if text.is_empty() {
+            scanned.sha256 = format!("{:x}", hash.finalize());
+            return Ok(scanned);
+        }
+        hash.update(text);
+        let marked = text.strip_prefix(BYTE_ORDER_MARK).filter(|_| scanned.bytes == 0);
+        let own = marked.unwrap_or(text);
+        scanned.start += (text.len() - own.len()) as u64;
+        scanned.bytes += text.len() as u64;
+        scanned.characters += own.chars().count() as u64;
+        if let Some(occurring) = &mut occurring {
+            occurring.add(own);
+        }
+        seen(text.len() as u64)?;
+    }
+}
+
+/// The byte at which a file's character of this number begins, counted from 0, with a byte-order mark.
+pub(super) fn byte_of_character(path: &Path, mut number: u64) -> Result<u64, TextError> {
+    let mut reader = TextReader::open(path)?;
+    let mut bytes = 0;
+    loop {
+        let text = reader.next_part()?;
+        if text.is_empty() {
+            return Err(TextError::Changed(path.to_owned()));
+        }
+        if let Some((offset, _)) = usize::try_from(number).ok().and_then(|number| text.char_indices().nth(number)) {
+            return Ok(bytes + offset as u64);
+        }
+        number -= text.chars().count() as u64;
+        bytes += text.len() as u64;
+    }
 }
