@@ -414,6 +414,29 @@ fn the_bytes_are_the_same_on_any_number_of_threads_and_after_any_stop() {
 }
 
 #[test]
+fn packs_that_change_during_reading_are_refused() {
+    let whole = archive(&packs(3));
+    // In the first file packs are cut; in the second all are whole.
+    for written in [whole[..whole.len() / 2].to_vec(), [&whole[..], b"more"].concat()] {
+        let sandbox = tempfile::tempdir().unwrap();
+        let path = put(sandbox.path(), "in/openwebtext.tar.xz", &whole);
+        let [folder, out] = ["in", "out"].map(|name| sandbox.path().join(name));
+        let text = WebText { folder: &folder, fraction: ValidationFraction::clamped(0.3), replace: false };
+        let mut write = |at: PreparationProgress| {
+            if at.stage == Stage::Tokenizing && at.done == 0 {
+                fs::write(&path, &written).unwrap();
+            }
+        };
+        let error = text.make(&out, &mut write, &|| false).unwrap_err();
+        assert!(matches!(error, TextError::Changed(_)), "{error}");
+        says(&error, &["openwebtext.tar.xz was changed while it was read"]);
+        for name in ["train.bin", "val.bin", "meta.json", "train.bin.part", "val.bin.part", "unfinished.json"] {
+            assert!(!out.join(name).exists(), "{name}");
+        }
+    }
+}
+
+#[test]
 fn damaged_packs_and_other_files_are_refused_by_name() {
     let sandbox = tempfile::tempdir().unwrap();
     let folder = sandbox.path().join("in");

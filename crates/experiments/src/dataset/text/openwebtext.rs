@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use lzma_rust2::XzReader;
 use rand::Rng;
@@ -21,7 +22,7 @@ use valleyscope_engine::quantity::ValidationFraction;
 use valleyscope_engine::random::{Key, Stream};
 use valleyscope_runs::plain_file::{self, Links};
 
-use super::output::{self, TokenBatch, TokenPlan};
+use super::output::{self, ResumeState, TokenBatch, TokenPlan};
 use super::prepare::BLOCKS_PER_THREAD;
 use super::{END_OF_TEXT, Meta, PreparationProgress, SourceFile, Split, Stage, TextError, Tokenizer, tokenizer};
 use crate::dataset::download::DownloadFile;
@@ -77,20 +78,38 @@ impl WebText<'_> {
     ) -> Result<Meta, TextError> {
         let files = find(self.folder)?;
         let packs = packs(self.folder, &files)?;
+        let stamps: Vec<_> = files.iter().map(stamp).collect();
         let sources = sums(&files, progress, cancelled)?;
         let parts = packs.iter().map(|pack| pack.start..pack.start + pack.length).collect();
         let plan = TokenPlan { tokenizer: Tokenizer::Gpt2, fraction: self.fraction, sources, parts };
         output::make(out, &plan, self.replace, progress, cancelled, |state| {
-            let end = packs.len().min(state.part + BLOCKS_PER_THREAD * rayon::current_num_threads());
-            if state.part == end {
-                return Ok(None);
+            let batch = self.batch(&packs, state);
+            // A pack that is being written usually looks damaged, so files are compared first.
+            match files.iter().zip(&stamps).find(|(path, before)| stamp(path) != **before) {
+                Some((path, _)) => Err(TextError::Changed(path.clone())),
+                None => batch,
             }
-            let tokenized = packs[state.part..end].par_iter().map(|pack| tokens(pack, self.fraction));
-            let tokenized = tokenized.collect::<Result<Vec<_>, TextError>>()?.into_iter();
-            let tokens = tokenized.flat_map(|tokens| Split::ALL.into_iter().zip(tokens)).collect();
-            Ok(Some(TokenBatch { tokens, part: end, at: packs.get(end).map_or(0, |pack| pack.start) }))
         })
     }
+
+    /// Makes the tokens of the next packs; none at the end.
+    fn batch(&self, packs: &[Pack], state: &ResumeState) -> Result<Option<TokenBatch>, TextError> {
+        let end = packs.len().min(state.part + BLOCKS_PER_THREAD * rayon::current_num_threads());
+        if state.part == end {
+            return Ok(None);
+        }
+        let tokenized = packs[state.part..end].par_iter().map(|pack| tokens(pack, self.fraction));
+        let tokenized = tokenized.collect::<Result<Vec<_>, TextError>>()?.into_iter();
+        let tokens = tokenized.flat_map(|tokens| Split::ALL.into_iter().zip(tokens)).collect();
+        Ok(Some(TokenBatch { tokens, part: end, at: packs.get(end).map_or(0, |pack| pack.start) }))
+    }
+}
+
+/// Reads the length and the time of the last change of a file. Sums cannot be used, as packs are not read in the order of
+/// the files' bytes.
+fn stamp(path: &PathBuf) -> Option<(u64, SystemTime)> {
+    let found = path.metadata().ok()?;
+    Some((found.len(), found.modified().ok()?))
 }
 
 /// Finds the files that can be packs or archives of them, in a folder and in the subfolders into which archives are
