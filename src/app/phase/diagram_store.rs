@@ -13,7 +13,6 @@ use valleyscope_runs::atomic_file::Overwrite;
 
 use super::diagram::TitledDiagram;
 use super::library::{Library, LibraryEvent};
-use crate::app::shell::actions::ExportedDiagram;
 use crate::sweep::pool::{Pool, Progress, Sweep};
 use crate::sweep::result::{RawExport, RawPlan, SweepResult};
 
@@ -291,8 +290,8 @@ impl DiagramStore {
         }
     }
 
-    /// Returns the diagrams whose results are neither in a file nor kept on the disk, were not removed, and took at
-    /// least this long to compute, with that time; the newest comes first.
+    /// Returns the user's diagrams whose results are not kept on the disk, were not removed, and took at least this long
+    /// to compute, with that time; the newest comes first.
     pub(super) fn unsaved(&self, worked: Duration) -> Vec<(&TitledDiagram, Duration)> {
         let running = self.running.as_ref().map_or(Duration::ZERO, |sweep| sweep.progress().elapsed);
         let newest = self.newest();
@@ -301,19 +300,12 @@ impl DiagramStore {
         };
         let in_memory = self.library.numbers().into_iter().rev().filter_map(|number| self.library.results(number));
         let shown = self.pending.iter().chain([&self.present]).chain(in_memory);
-        let is_at_risk =
-            |titled: &&TitledDiagram| titled.is_unsaved() && !titled.is_removed && !self.library.is_safe(titled);
+        let is_at_risk = |titled: &&TitledDiagram| {
+            let is_begun = titled.diagram.known_near([0, 0]).is_some();
+            is_begun && !titled.is_example && !titled.is_removed && !self.library.is_safe(titled)
+        };
         let unsaved = shown.filter(is_at_risk);
         unsaved.map(|titled| (titled, time(titled))).filter(|(_, time)| *time >= worked).collect()
-    }
-
-    /// Records that a file with the results of a diagram was written.
-    pub(super) fn exported(&mut self, exported: ExportedDiagram) {
-        let in_memory = self.library.results_mut(exported.number);
-        let all = self.pending.iter_mut().chain([&mut self.present]).chain(in_memory);
-        for titled in all.filter(|titled| titled.number == exported.number) {
-            titled.exported = titled.exported.max(Some(exported.complete));
-        }
     }
 
     /// Returns the diagram with this number, if its results are in memory.

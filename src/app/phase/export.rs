@@ -16,7 +16,6 @@ use crate::app::shell::export::{ExportKind, ExportOptions, ExportSource, FileFor
 use crate::app::shell::files::{FileContent, FolderPurpose, Purpose};
 use crate::app::shell::jobs::Progress;
 use crate::app::shell::messages::Question;
-use crate::app::shell::presets::file_stem;
 use crate::draw::{Compared, Figure, Map};
 use crate::sweep::result::{RawExport, RawFailure, RawPlan, RawProgress, SweepResult, write_table, write_tables};
 
@@ -42,18 +41,6 @@ impl NamedDiagram {
         let mut bytes = Cursor::new(Vec::new());
         self.result().write_arrays(&mut bytes).map_err(|error| error.to_string())?;
         Ok(bytes.into_inner())
-    }
-
-    /// Makes the request to save the whole result, or to report why it was not made.
-    pub(super) fn save(&self) -> Action {
-        match self.arrays() {
-            Ok(bytes) => Action::SaveDiagram {
-                bytes,
-                suggested_name: format!("{}.npz", file_stem(&self.result().title)),
-                exported: self.titled.to_export(),
-            },
-            Err(text) => Action::Report { title: "The diagram was not exported".to_owned(), text },
-        }
     }
 }
 
@@ -107,8 +94,7 @@ impl ExportSource for DiagramExport {
             }
             FileFormat::Npz => {
                 let bytes = Arc::new(self.diagram.arrays()?);
-                let preview = Preview::npz(&bytes);
-                Ok(options.made(FileContent::Diagram(bytes, self.diagram.titled.to_export()), preview, String::new()))
+                saved(&bytes, Preview::npz(&bytes))
             }
             FileFormat::Ron => {
                 let text = self.diagram.result().preset().to_ron();

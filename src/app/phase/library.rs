@@ -110,10 +110,6 @@ impl Library {
         self.entries.get(&number)?.results.as_ref()
     }
 
-    pub(super) fn results_mut(&mut self, number: u64) -> Option<&mut TitledDiagram> {
-        self.entries.get_mut(&number)?.results.as_mut()
-    }
-
     /// Returns the diagram of a sweep, in any colours.
     pub(super) fn find(&self, sweep: &SweepSpec) -> Option<u64> {
         let is_usable = |entry: &LibraryEntry| entry.fault.is_none() && entry.spec.is_alike_but_for_colors(sweep);

@@ -40,12 +40,10 @@ use valleyscope_engine::sweep::{Metric, SweepSpec};
 use valleyscope_experiments::preset::{Preset, SweepPreset, built_ins};
 use valleyscope_runs::atomic_file::Overwrite;
 
-use crate::app::shell::actions::{Action, ExportedDiagram, Requests};
+use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::editor::{AnyEditor, Draft, Editor, EditorStatus, HistoryStep, PresetDraft};
 use crate::app::shell::export::{ExportKind, ExportSource};
 use crate::app::shell::files::OpenedContent;
-use crate::app::shell::jobs::Exports;
-use crate::app::shell::messages::UnsavedResults;
 use crate::app::shell::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
 use crate::app::shell::window::WindowLayout;
 use crate::app::shell::window::{Edge, SidePanel};
@@ -79,7 +77,6 @@ pub struct PhasePanel {
     over: Over,
     /// The sweep of the displayed diagram, to which the choices above apply.
     shown_spec: Arc<SweepSpec>,
-    exports: Exports,
     raw: RawExports,
     /// The area in which the maps were last drawn.
     area: Option<Rect>,
@@ -124,7 +121,6 @@ impl PhasePanel {
             hovered: None,
             chosen: None,
             over: None,
-            exports: Exports::default(),
             raw: RawExports::default(),
             area: None,
         }
@@ -225,9 +221,13 @@ impl PhasePanel {
         self.diagrams.is_running()
     }
 
-    /// Records that a file with the results of a diagram was written.
-    pub fn exported(&mut self, exported: ExportedDiagram) {
-        self.diagrams.exported(exported);
+    /// Describes the diagrams that closing the window would drop, and that took some time to compute.
+    pub(crate) fn unsaved(&self) -> Vec<String> {
+        let description = |(titled, worked): (&TitledDiagram, Duration)| {
+            let [rows, columns] = titled.spec().shape();
+            format!("{rows} × {columns} pixels, {}: {}", time(worked), titled.title())
+        };
+        self.diagrams.unsaved(self.worth_asking).into_iter().map(description).collect()
     }
 
     /// Computes the runs of a diagram again and writes them into a folder.
@@ -435,7 +435,6 @@ impl Tab for PhasePanel {
             requests.actions.push(Action::Report { title: title.to_owned(), text });
         }
         self.look_at_present();
-        self.exports.poll(requests);
         self.raw.poll(self.diagrams.is_running(), requests);
     }
 
@@ -459,21 +458,6 @@ impl Tab for PhasePanel {
             style: self.style,
             raw: self.raw.plan(&self.diagrams),
         })
-    }
-
-    fn unsaved_results(&self, worth_asking: Duration) -> UnsavedResults {
-        let description = |(titled, worked): (&TitledDiagram, Duration)| {
-            let [rows, columns] = titled.spec().shape();
-            format!("{rows} × {columns} pixels, {}: {}", time(worked), titled.title())
-        };
-        let lines = self.diagrams.unsaved(worth_asking).into_iter().map(description).collect();
-        UnsavedResults { name: ["a phase diagram", "phase diagrams"], lines }
-    }
-
-    fn export_first_unsaved(&mut self, ctx: &Context, worth_asking: Duration) {
-        let Some((titled, _)) = self.diagrams.unsaved(worth_asking).first().copied() else { return };
-        let diagram = self.with_name(titled.clone());
-        self.exports.begin(ctx, move || diagram.save());
     }
 }
 

@@ -9,7 +9,7 @@ use valleyscope_experiments::preset::Preset;
 use super::Valleyscope;
 use super::actions::{Action, Requests};
 use super::editor::{EditorStatus, HistoryStep};
-use super::files::{FileContent, FolderPurpose, OpenedContent, Purpose};
+use super::files::{FolderPurpose, OpenedContent, Purpose};
 use super::messages::needs_keys;
 use super::presets::SavePreset;
 use super::tab::TabInfo;
@@ -36,9 +36,6 @@ impl Valleyscope {
             Action::Export(kind) => {
                 let source = self.tabs.shown_mut().export_source();
                 self.dialogs.export.open(ctx, self.tabs.shown_name(), kind, source);
-            }
-            Action::SaveDiagram { bytes, suggested_name, exported } => {
-                self.dialogs.files.ask_save(FileContent::Diagram(Arc::new(bytes), exported), suggested_name);
             }
             Action::ChooseDataFolder(begin) => self.dialogs.files.ask(Purpose::Folder(FolderPurpose::Data(begin))),
             Action::ChooseRunsFolder { follows } => {

@@ -248,7 +248,7 @@ pub(crate) trait ExportSource: Send + Sync {
 /// Formats the size of a file that is made.
 pub(super) fn size(purpose: &Purpose) -> String {
     match purpose {
-        Purpose::Save { content: FileContent::Bytes(bytes) | FileContent::Diagram(bytes, _), .. } => {
+        Purpose::Save { content: FileContent::Bytes(bytes), .. } => {
             match bytes.len() {
                 small @ ..1_000 => format!("{small} bytes"),
                 medium @ ..1_000_000 => format!("{:.0} kB", medium as f64 / 1e3),
