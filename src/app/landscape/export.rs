@@ -1,7 +1,6 @@
 //! The exports of the landscape: pictures, figures, animations, the page of a lesson, and data.
 
 use std::io::Cursor;
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -9,10 +8,9 @@ use valleyscope_engine::simulation::{Record, Simulation};
 use valleyscope_experiments::preset::{LandscapePreset, Preset};
 use valleyscope_experiments::view::ViewSettings;
 use valleyscope_experiments::view::ticks::grouped;
-use valleyscope_runs::atomic_file::Overwrite;
 
 use super::LandscapeTab;
-use super::animation_export::{AnimationExport, AnimationJob, FrameSteps, is_seen};
+use super::animation_export::{AnimationJob, FrameSteps, is_seen};
 use super::picture::{PictureContent, PictureOptions, PictureStage, PictureSubject};
 use super::plots::{PlotChoices, TableContents};
 use crate::app::shell::export::{ExportKind, ExportOptions, ExportSource, FileFormat, Made, Preview};
@@ -235,9 +233,8 @@ impl LandscapeExport {
             progress.add_part();
         }
         let (subject, style) = self.subject(options, records);
-        let (target, overwrite) = (PathBuf::new(), Overwrite::No);
-        let job = AnimationJob { subject, options: style, steps, format, target, overwrite };
-        let content = FileContent::Animation(Arc::new(AnimationExport { graphics: self.graphics.clone()?, job }));
+        let job = AnimationJob { graphics: self.graphics.clone()?, subject, options: style, steps, format };
+        let content = FileContent::Animation(Arc::new(job));
         let secs = frames as f64 / f64::from(steps.frames_per_sec);
         Ok(options.made(content, Preview::Frames(shown), format!("{} frames, {secs:.1} seconds", grouped(frames))))
     }

@@ -17,7 +17,7 @@ use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder as _, ImageError, RgbImage};
 use images::{ApngWriter, GifWriter};
 use tempfile::TempDir;
-use valleyscope_runs::atomic_file::AtomicFile;
+use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 fn writer(file: AnimationFile) -> Result<Box<dyn FrameWriter>, EncodeError> {
     Ok(match file.format {
@@ -201,7 +201,7 @@ impl FrameWriter for VideoWriter {
         let VideoWriter { file, output, .. } = *self;
         match output.path().metadata() {
             Ok(written) if written.len() == 0 => Err(failed(&file, "it wrote an empty file".to_owned())),
-            Ok(_) => output.commit(file.overwrite).map_err(|source| file.failed(source)),
+            Ok(_) => output.commit(Overwrite::Yes).map_err(|source| file.failed(source)),
             Err(source) => Err(file.failed(source)),
         }
     }
