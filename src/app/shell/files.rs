@@ -10,12 +10,11 @@ use valleyscope_machine::{Detection, has_portal};
 use valleyscope_runs::RunFolder;
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 
-use super::actions::ExportedDiagram;
 use super::editor::PresetDraft;
 use super::jobs::Job;
 use super::messages;
 use super::messages::Question;
-use crate::app::landscape::animation_export::AnimationExport;
+use crate::app::landscape::animation_export::AnimationJob;
 use crate::player::RecordedCloud;
 use crate::sweep::result::{RawPlan, SweepResult};
 
@@ -122,14 +121,10 @@ impl Files {
         }
     }
 
-    pub(crate) fn ask_save(&mut self, content: FileContent, suggested_name: String) {
-        self.ask(Purpose::Save { content, suggested_name });
-    }
-
     /// Reads a preset, a sweep's result, recorded clouds or a run.
     pub(crate) fn open(&mut self, path: PathBuf) {
         self.in_background(move || {
-            let found = OpenedContent::read(&path);
+            let found = OpenedContent::read(&path, Preset::read);
             let is_there = path.exists();
             Answer::Read { path: path.canonicalize().unwrap_or(path), is_there, found }
         });
@@ -310,7 +305,8 @@ impl Files {
     }
 }
 
-fn file_name(path: &Path) -> String {
+/// Returns the name of a file without its folder.
+pub(crate) fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
@@ -318,10 +314,8 @@ fn file_name(path: &Path) -> String {
 pub(crate) enum FileContent {
     Preset(Box<PresetDraft>),
     Bytes(Arc<Vec<u8>>),
-    /// A file with the results of a phase diagram.
-    Diagram(Arc<Vec<u8>>, ExportedDiagram),
     /// An animation that is drawn once its path is known.
-    Animation(Arc<AnimationExport>),
+    Animation(Arc<AnimationJob>),
 }
 
 impl FileContent {
@@ -329,7 +323,7 @@ impl FileContent {
         let of_name = Path::new(suggested_name).extension().and_then(|extension| extension.to_str());
         let fallback = match self {
             FileContent::Preset(_) => "ron",
-            FileContent::Bytes(_) | FileContent::Diagram(..) => "bin",
+            FileContent::Bytes(_) => "bin",
             // A folder of pictures.
             FileContent::Animation(_) => "",
         };
@@ -356,7 +350,7 @@ fn write(path: &Path, content: &FileContent, overwrite: Overwrite) -> Result<(),
                 other => Refused::Failed(other.to_string()),
             });
         }
-        FileContent::Bytes(bytes) | FileContent::Diagram(bytes, _) => bytes,
+        FileContent::Bytes(bytes) => bytes,
         FileContent::Animation(_) if overwrite == Overwrite::No && path.exists() => return Err(Refused::Exists),
         FileContent::Animation(_) => return Ok(()),
     };
@@ -367,8 +361,8 @@ fn write(path: &Path, content: &FileContent, overwrite: Overwrite) -> Result<(),
 }
 
 /// The content of an opened file or folder, which one of the tabs shows.
-#[derive(Debug)]
-pub(crate) enum OpenedContent {
+#[derive(Clone, Debug)]
+pub enum OpenedContent {
     Preset(Box<Preset>),
     Result(Box<SweepResult>),
     Recorded(Vec<RecordedCloud>),
@@ -376,8 +370,11 @@ pub(crate) enum OpenedContent {
 }
 
 impl OpenedContent {
-    /// Reads the preset, the sweep's result, the recorded clouds or the run at `path`.
-    pub(crate) fn read(path: &Path) -> Result<OpenedContent, String> {
+    /// Reads the sweep's result, the recorded clouds or the run at `path`, or else the preset by `preset`.
+    pub(crate) fn read(
+        path: &Path,
+        preset: impl FnOnce(&Path) -> Result<Preset, PresetError>,
+    ) -> Result<OpenedContent, String> {
         if RunFolder::is_at(path) {
             return RunFolder::open(path).map(OpenedContent::Run).map_err(|error| error.to_string());
         }
@@ -388,7 +385,7 @@ impl OpenedContent {
             let result = SweepResult::open(path).map_err(|error| error.to_string())?;
             return Ok(OpenedContent::Result(Box::new(result)));
         }
-        Ok(OpenedContent::Preset(Box::new(Preset::read(path).map_err(|error| error.to_string())?)))
+        preset(path).map(|preset| OpenedContent::Preset(Box::new(preset))).map_err(|error| error.to_string())
     }
 }
 
