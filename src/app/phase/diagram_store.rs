@@ -9,12 +9,11 @@ use egui::Context;
 use valleyscope_engine::spec_error::SpecError;
 use valleyscope_engine::sweep::{Backend, Diagram, PixelOrder, Precision, SweepJob, SweepSpec};
 use valleyscope_experiments::preset::SweepPreset;
-use valleyscope_runs::atomic_file::Overwrite;
 
 use super::diagram::TitledDiagram;
 use super::library::{Library, LibraryEvent};
 use crate::sweep::pool::{Pool, Progress, Sweep};
-use crate::sweep::result::{RawExport, RawPlan, SweepResult};
+use crate::sweep::result::SweepResult;
 
 /// The longest time that a frame spends on storing arrived pixels.
 const MOST_POLL_TIME: Duration = Duration::from_millis(2);
@@ -215,12 +214,6 @@ impl DiagramStore {
         let job = SweepJob { order, known: &known, begun: &begun, ..SweepJob::new(spec, backend) };
         let wake = move || context.request_repaint();
         self.running = Some(Sweep::start(&self.pool, job, wake));
-    }
-
-    /// Computes the runs of a diagram again for raw arrays, in the pool that all diagrams share.
-    pub(super) fn export_raw(&self, plan: RawPlan, folder: PathBuf, overwrite: Overwrite) -> RawExport {
-        let context = self.context.clone();
-        RawExport::start(&self.pool, plan, folder, overwrite, move || context.request_repaint())
     }
 
     /// Stops computing. Computed pixels stay, and running continues from there.

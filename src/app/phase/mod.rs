@@ -13,6 +13,7 @@ mod map_view;
 mod maps;
 mod optimizer_controls;
 mod pixels;
+mod raw_export;
 mod readout;
 mod score_table;
 mod thumbnails;
@@ -27,10 +28,11 @@ use controls::time;
 use diagram::{MapStyle, TitledDiagram};
 use diagram_store::DiagramStore;
 use egui::{CentralPanel, Context, InputState, Key, Rect, ScrollArea, Ui, vec2};
-use export::{DiagramExport, NamedDiagram, RawExports};
+use export::{DiagramExport, NamedDiagram};
 use map_picture::MapPicture;
 use maps::Comparison;
 use pixels::{PanelPixel, pixel_of};
+use raw_export::RawExports;
 use readout::Over;
 use serde::{Deserialize, Serialize};
 use thumbnails::GalleryState;
@@ -49,10 +51,11 @@ use crate::app::shell::window::WindowLayout;
 use crate::app::shell::window::{Edge, SidePanel};
 use crate::app::widgets::setting::Pins;
 use crate::draw::Map;
-use crate::sweep::result::{RawPlan, SweepResult};
+use crate::sweep::result::SweepResult;
 use crate::sweep::titles::{as_changed, is_made_title};
 
 pub(super) use pixels::position_of;
+pub(super) use raw_export::RawPlan;
 pub(super) use vary::diagram_over;
 
 /// The state of the phase diagram tab.
@@ -231,8 +234,8 @@ impl PhasePanel {
     }
 
     /// Computes the runs of a diagram again and writes them into a folder.
-    pub fn export_raw(&mut self, plan: RawPlan, folder: PathBuf, overwrite: Overwrite) {
-        self.raw.begin(&self.diagrams, plan, folder, overwrite);
+    pub(crate) fn export_raw(&mut self, ctx: &Context, plan: RawPlan, folder: PathBuf) {
+        self.raw.begin(ctx, self.diagrams.pool(), plan, folder, Overwrite::No);
     }
 
     /// Draws the panel. `simulation` is that of the landscape, whose settings are marked on the maps.

@@ -390,7 +390,7 @@ impl Valleyscope {
                 FileEvent::Saved { path, content } => self.saved(ctx, &path, content),
                 FileEvent::Gone(path) => self.catalog.recent.retain(|recent| *recent != path),
                 FileEvent::Folder(purpose, folder) => match purpose {
-                    FolderPurpose::Raw(plan) => self.tabs.phase.export_raw(plan, folder, Overwrite::No),
+                    FolderPurpose::Raw(plan) => self.tabs.phase.export_raw(ctx, plan, folder),
                     FolderPurpose::Data(_) => self.tabs.training.use_data_in(&folder),
                     FolderPurpose::Runs { follows: false } => self.tabs.training.import_runs(folder),
                     FolderPurpose::Runs { follows: true } => self.tabs.training.follow_runs(folder),
