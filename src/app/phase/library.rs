@@ -371,12 +371,7 @@ impl Library {
                     failed("A kept diagram can't be read", text);
                     events.push(LibraryEvent::NotLoaded { number });
                 }
-                Answer::LimitsNotStored(text) => failed("The limits of kept diagrams are not stored", text),
-                Answer::NotRemoved(reason) => {
-                    let text =
-                        format!("{reason}\n\nRemove the folder yourself, or it is found again at the next start.");
-                    failed("A kept diagram was not removed", text);
-                }
+                Answer::Failed(title, text) => failed(title, text),
             }
         }
         self.save_rest();
