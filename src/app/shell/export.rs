@@ -123,8 +123,8 @@ impl ExportOptions {
     }
 
     /// Makes a file of this content.
-    pub(crate) fn made(&self, content: FileContent, preview: Preview, about: String) -> Made {
-        Made { purpose: self.save(content), preview, about, usual_width_mm: 0.0 }
+    pub(crate) fn made(&self, content: impl Into<FileContent>, preview: Preview, about: String) -> Made {
+        Made { purpose: self.save(content.into()), preview, about, usual_width_mm: 0.0 }
     }
 
     /// Makes the file of a figure.
@@ -146,8 +146,8 @@ impl ExportOptions {
             Format::Png => format!("{} × {} pixels", pixels(width_mm), pixels(height_mm)),
             _ => format!("{width_mm:.0} × {height_mm:.0} mm"),
         };
-        let content = FileContent::Bytes(Arc::new(to_file(format, dpi)?));
-        Ok(Made { usual_width_mm, ..self.made(content, Preview::Frames(vec![picture]), about) })
+        let file = to_file(format, dpi)?;
+        Ok(Made { usual_width_mm, ..self.made(file, Preview::Frames(vec![picture]), about) })
     }
 
     /// Fits a picture into the preview's room.

@@ -15,8 +15,9 @@ use super::jobs::Job;
 use super::messages;
 use super::messages::Question;
 use crate::app::landscape::animation_export::AnimationJob;
+use crate::app::phase::RawPlan;
 use crate::player::RecordedCloud;
-use crate::sweep::result::{RawPlan, SweepResult};
+use crate::sweep::result::SweepResult;
 
 /// The outcome of a request.
 #[derive(Debug)]
@@ -316,6 +317,12 @@ pub(crate) enum FileContent {
     Bytes(Arc<Vec<u8>>),
     /// An animation that is drawn once its path is known.
     Animation(Arc<AnimationJob>),
+}
+
+impl From<Vec<u8>> for FileContent {
+    fn from(bytes: Vec<u8>) -> FileContent {
+        FileContent::Bytes(Arc::new(bytes))
+    }
 }
 
 impl FileContent {
