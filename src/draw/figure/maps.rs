@@ -62,10 +62,10 @@ impl Row {
         let diagram = &result.diagram;
         let mut row = Row::default();
         for map in maps {
-            row.add(diagram, *map, metric, &map.colors(diagram, metric, UNKNOWN), map.subject(diagram), legend);
-            row.bar = map
-                .scale(diagram, metric)
-                .map(|scale| ColorBar { scale, label: map.quantity(&diagram.spec().landscape, metric) });
+            let colors = map.colors(diagram, metric, UNKNOWN);
+            row.add(diagram, *map, metric, &colors, map.subject(diagram), legend);
+            let label = map.quantity(&diagram.spec().landscape, metric);
+            row.bar = colors.scale.map(|scale| ColorBar { scale, label });
         }
         row
     }
