@@ -14,8 +14,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use egui::{ColorImage, Context};
-use image::codecs::png::PngDecoder;
 use image::ImageDecoder as _;
+use image::codecs::png::PngDecoder;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use valleyscope_engine::sweep::{Diagram, Finished, Precision, SweepSpec};
 use valleyscope_experiments::preset::{FormatVersion, Preset, SweepPreset};
@@ -298,7 +298,7 @@ impl DiagramFolder {
             result.write_arrays(&mut arrays)?;
             arrays.flush()?;
             arrays.commit(Overwrite::Yes)?;
-            let left = self.has(SweepRecords::FILE).then(|| SweepStore::open_any(&self.path).ok()).flatten();
+            let left = self.has(SweepRecords::FILE).then(|| SweepStore::open(&self.path, None).ok()).flatten();
             if let Some(store) = self.store.take().or(left.map(|(store, _)| store)) {
                 store.remove()?;
             }
@@ -327,7 +327,7 @@ impl DiagramFolder {
             let SweepResult { diagram, precision, .. } = SweepResult::open(&self.path).map_err(|it| it.to_string())?;
             LoadedResults { diagram, precision, lost_races: None }
         } else if self.has(SweepRecords::FILE) {
-            let (store, mut diagram) = SweepStore::open_any(&self.path).map_err(in_window)?;
+            let (store, mut diagram) = SweepStore::open(&self.path, None).map_err(in_window)?;
             let (precision, lost_races) = (store.header().precision, store.read_races(&mut diagram).err());
             self.store = Some(store);
             LoadedResults { diagram, precision, lost_races }
@@ -367,11 +367,11 @@ impl DiagramFolder {
 /// Opens the records of an unfinished diagram, or begins them. The colours of existing ones may be those of before.
 fn open(folder: &Path, result: &SweepResult) -> Result<SweepStore, StoreError> {
     if folder.join(SweepRecords::FILE).symlink_metadata().is_ok() {
-        return SweepStore::open_any(folder).map(|(store, _)| store);
+        return SweepStore::open(folder, None).map(|(store, _)| store);
     }
     let preset = Arc::new(result.sweep_preset());
     let header = SweepHeader { preset, precision: result.precision, keeps_runs: false, part: None };
-    SweepStore::open(folder, &header).map(|(store, _)| store)
+    SweepStore::open(folder, Some(&header)).map(|(store, _)| store)
 }
 
 /// Adds the pixels and the races that records lack, and returns when they have reached the disk.
