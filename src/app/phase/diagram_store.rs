@@ -56,7 +56,7 @@ impl DiagramStore {
         let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().saturating_sub(1).max(1));
         let sweep = preset.sweep.clone();
         let library = Library::open(folder, context.clone());
-        let number = library.last_number() + 1;
+        let number = library.numbers().last().map_or(1, |last| last + 1);
         DiagramStore {
             pool: Pool::new(threads).expect("threads can be started"),
             context,

@@ -28,13 +28,6 @@ impl NamedDiagram {
     fn result(&self) -> SweepResult {
         self.result_by(self.titled.preset.sweep.metric)
     }
-
-    /// Encodes the whole result.
-    fn arrays(&self) -> Result<Vec<u8>, String> {
-        let mut bytes = Cursor::new(Vec::new());
-        self.result().write_arrays(&mut bytes).map_err(|error| error.to_string())?;
-        Ok(bytes.into_inner())
-    }
 }
 
 /// The displayed diagram, as it was when the sheet of exports opened.
@@ -85,9 +78,10 @@ impl ExportSource for DiagramExport {
                 saved(csv, preview)
             }
             FileFormat::Npz => {
-                let bytes = self.diagram.arrays()?;
-                let preview = Preview::npz(&bytes);
-                saved(bytes, preview)
+                let mut bytes = Cursor::new(Vec::new());
+                self.diagram.result().write_arrays(&mut bytes).map_err(|error| error.to_string())?;
+                let preview = Preview::npz(bytes.get_ref());
+                saved(bytes.into_inner(), preview)
             }
             FileFormat::Ron => {
                 let text = self.diagram.result().preset().to_ron();

@@ -89,10 +89,6 @@ impl Library {
         library
     }
 
-    pub(super) fn last_number(&self) -> u64 {
-        self.entries.keys().next_back().copied().unwrap_or(0)
-    }
-
     /// Lists the numbers of the diagrams, the oldest first.
     pub(super) fn numbers(&self) -> Vec<u64> {
         self.entries.keys().copied().collect()

@@ -226,13 +226,7 @@ impl Rows {
 
     /// Computes the missing pixels of a row, until the row is complete, held or cancelled. Returns false if a thread
     /// has failed.
-    fn compute(
-        &self,
-        row: usize,
-        pixels: &mut [Option<Vec<Runs>>],
-        progress: &Progress,
-        is_held: &AtomicBool,
-    ) -> bool {
+    fn compute(&self, row: usize, pixels: &mut [Option<Vec<Runs>>], progress: &Progress, is_held: &AtomicBool) -> bool {
         let RawPlan { spec, precision, .. } = &self.plan;
         let known = |[of, column]: [usize; 2]| of != row || pixels[column].is_some();
         let job =

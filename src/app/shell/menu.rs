@@ -358,11 +358,7 @@ pub(crate) fn handle_shortcuts(
     }
     let typing = ctx.text_edit_focused();
     let keys = Keys::new(ctx);
-    let mut ask = |asked: bool, action: Action| {
-        if asked {
-            requests.actions.push(action);
-        }
-    };
+    let mut ask = |asked: bool, action: Action| requests.actions.extend(asked.then_some(action));
     // Longer shortcuts first, as shorter ones would match them too.
     ask(keys.shortcut(&SAVE_AS), Action::SaveAs);
     ask(keys.shortcut(&SAVE), Action::Save);
@@ -401,7 +397,7 @@ pub(crate) fn handle_shortcuts(
             presentation.blacken(ctx);
         }
         if keys.pressed_once(Key::P) {
-            presentation.toggle_ring();
+            presentation.has_ring = !presentation.has_ring;
         }
     }
     tabs.shown_mut().handle_keys(&keys, requests);

@@ -34,7 +34,7 @@ use tabs::{Session, TabName, Tabs, WindowState};
 use valleyscope_experiments::difference::DifferenceTable;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_runs::atomic_file::Overwrite;
-use window::{Presentation, WindowLayout};
+use window::WindowLayout;
 
 use super::landscape::editor::Document;
 use super::landscape::live::Live;
@@ -168,7 +168,7 @@ impl Valleyscope {
 
     /// Whether a presentation's screen is black and hides the window.
     fn is_black(&self) -> bool {
-        self.layout.presentation.as_ref().is_some_and(Presentation::is_black)
+        self.layout.presentation.as_ref().is_some_and(|presentation| presentation.is_black)
     }
 
     pub fn session(&self) -> SessionTexts {
@@ -177,7 +177,7 @@ impl Valleyscope {
             layout: self.layout.clone(),
             recent: self.catalog.recent.clone(),
             theme: self.context.options(|options| options.theme_preference),
-            zoom: self.layout.presentation.as_ref().map_or(self.context.zoom_factor(), Presentation::zoom_before),
+            zoom: self.layout.presentation.as_ref().map_or(self.context.zoom_factor(), |it| it.zoom_before),
             reduced_motion: theme::is_motion_reduced(&self.context),
         };
         SessionTexts::from([(session::KEY.to_owned(), Session::new(window, self.tabs.to_memories()).to_text())])
@@ -227,12 +227,12 @@ impl eframe::App for Valleyscope {
         self.take_answers(ctx);
         self.catalog.poll(ctx);
         let is_window_visible = !self.is_black() && ctx.input(|input| input.viewport().visible()).unwrap_or(true);
-        let mut requests = Requests::default();
-        for &tab in TabName::ALL {
-            let frame = TabFrame { is_shown: self.tabs.is_shown(tab), is_window_visible };
-            self.tabs.get_mut(tab).logic(frame, &mut requests);
-        }
-        self.carry_out(ctx, requests);
+        self.requested(ctx, |tabs, requests| {
+            for &tab in TabName::ALL {
+                let frame = TabFrame { is_shown: tabs.is_shown(tab), is_window_visible };
+                tabs.get_mut(tab).logic(frame, requests);
+            }
+        });
         // A visible window is drawn next, which may change the session.
         if ctx.input(|input| input.viewport().visible()) == Some(false) {
             self.store_session(ctx);

@@ -38,12 +38,9 @@ impl AnimationFormat {
         ["gif", "apng", "mp4", "webm", ""][self as usize]
     }
 
-    pub fn needs_ffmpeg(self) -> bool {
-        matches!(self, AnimationFormat::Mp4 | AnimationFormat::WebM)
-    }
-
     pub fn is_available(self) -> bool {
-        !self.needs_ffmpeg() || Detection::Program("ffmpeg").finds()
+        let needs_ffmpeg = matches!(self, AnimationFormat::Mp4 | AnimationFormat::WebM);
+        !needs_ffmpeg || Detection::Program("ffmpeg").finds()
     }
 }
 
