@@ -1,7 +1,6 @@
 //! The exports of the landscape: pictures, figures, animations, the page of a lesson, and data.
 
 use std::io::Cursor;
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -9,10 +8,9 @@ use valleyscope_engine::simulation::{Record, Simulation};
 use valleyscope_experiments::preset::{LandscapePreset, Preset};
 use valleyscope_experiments::view::ViewSettings;
 use valleyscope_experiments::view::ticks::grouped;
-use valleyscope_runs::atomic_file::Overwrite;
 
 use super::LandscapeTab;
-use super::animation_export::{AnimationExport, AnimationJob, FrameSteps, is_seen};
+use super::animation_export::{AnimationJob, FrameSteps, is_seen};
 use super::picture::{PictureContent, PictureOptions, PictureStage, PictureSubject};
 use super::plots::{PlotChoices, TableContents};
 use crate::app::shell::export::{ExportKind, ExportOptions, ExportSource, FileFormat, Made, Preview};
@@ -165,8 +163,7 @@ impl ExportSource for LandscapeExport {
             (ExportKind::Data, FileFormat::Npz) => self.arrays(options, progress),
             (ExportKind::Data, FileFormat::Ron) => {
                 let text = Preset::Landscape(self.session.clone()).to_ron();
-                let content = FileContent::Bytes(Arc::new(text.clone().into_bytes()));
-                Ok(options.made(content, Preview::Text(text), String::new()))
+                Ok(options.made(text.clone().into_bytes(), Preview::Text(text), String::new()))
             }
             (ExportKind::Data, _) => self.csv(options),
         }
@@ -211,7 +208,7 @@ impl LandscapeExport {
         let [width, height] = [drawn.width(), drawn.height()];
         let png = encoded(drawn.as_raw(), [width, height]).map_err(|error| error.to_string())?;
         let preview = Preview::Frames(vec![options.fitted(&drawn)]);
-        Ok(options.made(FileContent::Bytes(Arc::new(png)), preview, format!("{width} × {height} pixels")))
+        Ok(options.made(png, preview, format!("{width} × {height} pixels")))
     }
 
     fn animation(&self, options: &ExportOptions, progress: &Progress) -> Result<Made, String> {
@@ -235,9 +232,8 @@ impl LandscapeExport {
             progress.add_part();
         }
         let (subject, style) = self.subject(options, records);
-        let (target, overwrite) = (PathBuf::new(), Overwrite::No);
-        let job = AnimationJob { subject, options: style, steps, format, target, overwrite };
-        let content = FileContent::Animation(Arc::new(AnimationExport { graphics: self.graphics.clone()?, job }));
+        let job = AnimationJob { graphics: self.graphics.clone()?, subject, options: style, steps, format };
+        let content = FileContent::Animation(Arc::new(job));
         let secs = frames as f64 / f64::from(steps.frames_per_sec);
         Ok(options.made(content, Preview::Frames(shown), format!("{} frames, {secs:.1} seconds", grouped(frames))))
     }
@@ -290,7 +286,7 @@ impl LandscapeExport {
             text: format!("1 / {steps}   {text}"),
             picture: options.fitted(&landscape_picture(&self.lesson, PAGE_PX)),
         };
-        Ok(options.made(FileContent::Bytes(Arc::new(html.into_bytes())), preview, format!("{steps} step{plural}")))
+        Ok(options.made(html.into_bytes(), preview, format!("{steps} step{plural}")))
     }
 
     fn lesson_page(&self, progress: &Progress) -> Result<String, String> {
@@ -316,11 +312,8 @@ impl LandscapeExport {
             }
         };
         let rows = csv.iter().filter(|byte| **byte == b'\n').count().saturating_sub(1);
-        Ok(options.made(
-            FileContent::Bytes(Arc::clone(&csv)),
-            Preview::csv(&csv),
-            format!("{} rows", grouped(rows as u64)),
-        ))
+        let content = FileContent::Bytes(Arc::clone(&csv));
+        Ok(options.made(content, Preview::csv(&csv), format!("{} rows", grouped(rows as u64))))
     }
 
     /// Records the session's first simulation again.
@@ -345,8 +338,8 @@ impl LandscapeExport {
         }
         let mut file = Cursor::new(Vec::new());
         arrays.write(&mut file).map_err(|error| error.to_string())?;
-        let (file, about) = (Arc::new(file.into_inner()), format!("{} steps", grouped(steps as u64)));
+        let (file, about) = (file.into_inner(), format!("{} steps", grouped(steps as u64)));
         let preview = Preview::npz(&file);
-        Ok(options.made(FileContent::Bytes(file), preview, about))
+        Ok(options.made(file, preview, about))
     }
 }

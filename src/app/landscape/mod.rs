@@ -140,7 +140,7 @@ impl RegisteredTab for LandscapeTab {
         let player_wake = wake.clone();
         let mut player = PlayerLink::start(&editor.draft.document, pace, move || player_wake.soon());
         // A preset from the command line plays with its own view, whatever the last session's state.
-        let is_asked = start.options.opened.preset.is_some();
+        let is_asked = start.options.opened.iter().any(|(content, _)| matches!(content, OpenedContent::Preset(_)));
         if start.options.play && (is_asked || view.as_ref().is_none_or(|view| view.playing)) {
             player.send(PlayerCommand::Play);
         }

@@ -1,9 +1,8 @@
 //! Pictures of a run at a step, for saved pictures and animations, drawn off screen in any size.
 
 use std::collections::BTreeSet;
-use std::sync::mpsc::{TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use eframe::egui_wgpu::{RenderState, Renderer, RendererOptions, ScreenDescriptor, wgpu};
 use egui::mutex::RwLock;
@@ -300,8 +299,6 @@ fn lay_out(ui: &Ui, caption: &Caption, width: f32) -> Arc<Galley> {
 
 /// The time limit of a picture.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
-/// The time between two looks whether a picture is drawn.
-const DEVICE_PATIENCE: Duration = Duration::from_millis(1);
 /// The format of the pictures' pixels.
 const FORMAT: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
 
@@ -459,22 +456,11 @@ impl Offscreen {
         let target = wgpu::TexelCopyBufferInfo { buffer: &buffer, layout };
         encoder.copy_texture_to_buffer(texture.as_image_copy(), target, texture.size());
         queue.submit([encoder.finish()]);
-        let (answer, mapped) = channel();
-        buffer.slice(..).map_async(wgpu::MapMode::Read, move |result| {
-            // After an error below, nothing receives this.
-            let _ = answer.send(result);
-        });
         let failed = |error: &dyn std::fmt::Display| format!("the graphics card did not draw the picture: {error}");
-        let begin = Instant::now();
-        loop {
-            device.poll(wgpu::PollType::Poll).map_err(|error| failed(&error))?;
-            match mapped.try_recv() {
-                Ok(result) => break result.map_err(|error| failed(&error))?,
-                Err(TryRecvError::Empty) if begin.elapsed() < TIME_LIMIT => std::thread::sleep(DEVICE_PATIENCE),
-                Err(TryRecvError::Empty) => return Err(failed(&"it took longer than a minute")),
-                Err(gone) => return Err(failed(&gone)),
-            }
-        }
+        // A buffer that is not mapped cannot be read below.
+        buffer.slice(..).map_async(wgpu::MapMode::Read, |_| ());
+        let wait = wgpu::PollType::Wait { submission_index: None, timeout: Some(TIME_LIMIT) };
+        device.poll(wait).map_err(|error| failed(&error))?;
         let bytes = buffer.slice(..).get_mapped_range().map_err(|error| failed(&error))?;
         let mut pixels = Vec::with_capacity(3 * width as usize * height as usize);
         for padded in bytes.chunks_exact(padded as usize) {

@@ -119,11 +119,6 @@ impl ExportSheet {
         self.open = Some(OpenSheet { tab, source, made: None, textures: Vec::new(), job: None, is_asked: false });
     }
 
-    /// Lists the exports that closing the window would stop.
-    pub(crate) fn unfinished(&self) -> Vec<String> {
-        self.exports.unfinished().map(str::to_owned).collect()
-    }
-
     /// Shows the sheet while it is open; returns the request to save the file.
     pub(crate) fn show(&mut self, ctx: &Context, requests: &mut Requests) -> Option<Purpose> {
         requests.actions.extend(self.exports.ui(ctx));

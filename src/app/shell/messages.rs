@@ -256,80 +256,27 @@ pub(crate) enum Quitting {
     Decided,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum QuitAnswer {
-    /// Stays and saves the first result as a file.
-    Export,
-    Quit,
-    Stay,
-}
-
-/// Results that are in no file.
-#[derive(Default)]
-pub(crate) struct UnsavedResults {
-    /// The name of one result and of several: "a phase diagram", "phase diagrams".
-    pub name: [&'static str; 2],
-    /// A description of each result, one line each.
-    pub lines: Vec<String>,
-}
-
-pub(crate) struct UnsavedWork {
-    pub results: UnsavedResults,
-    /// The names of exports in progress.
-    pub exports: Vec<String>,
-}
-
-impl UnsavedWork {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.results.lines.is_empty() && self.exports.is_empty()
-    }
-}
-
-/// Asks whether to drop results that were not exported, and to stop exports; returns the answer, once there is one.
-/// Escape stays.
-pub(crate) fn ask_quit(ctx: &Context, unsaved: &UnsavedWork) -> Option<QuitAnswer> {
-    let mut answer = None;
-    let UnsavedWork { results: UnsavedResults { name: [one, several], lines }, exports } = unsaved;
-    let heading = match (lines.len(), exports.len()) {
+/// Asks whether to drop phase diagrams that are on no disk, and to stop exports; returns the answer, once there is one.
+pub(crate) fn ask_quit(ctx: &Context, diagrams: &[String], exports: &[String]) -> Option<bool> {
+    let heading = match (diagrams.len(), exports.len()) {
         (0, 1) => "Quit and stop an export?".to_owned(),
         (0, count) => format!("Quit and stop {count} exports?"),
-        (1, _) => format!("Quit and drop {one}?"),
-        (count, _) => format!("Quit and drop {count} {several}?"),
+        (1, _) => "Quit and drop a phase diagram?".to_owned(),
+        (count, _) => format!("Quit and drop {count} phase diagrams?"),
     };
-    let is_closed = show_modal(ctx, "quit", &heading, |ui| {
-        let of_results = ["It was computed and not exported:", "They were computed and not exported:"];
-        let of_exports = [
-            "This export is not finished, and nothing of it will be kept:",
-            "These exports are not \
-            finished, and nothing of them will be kept:",
-        ];
-        for (texts, lines) in [(of_results, lines), (of_exports, exports)] {
-            if !lines.is_empty() {
-                ui.label(texts[usize::from(lines.len() > 1)]);
-            }
-            for line in lines {
-                ui.add(Label::new(line).truncate());
-            }
+    let of_diagrams = ["It was computed and is on no disk:", "They were computed and are on no disk:"];
+    let of_exports = [
+        "This export is not finished, and nothing of it will be kept:",
+        "These exports are not finished, and nothing of them will be kept:",
+    ];
+    let mut text = Vec::new();
+    for (introductions, lines) in [(of_diagrams, diagrams), (of_exports, exports)] {
+        if !lines.is_empty() {
+            text.push(introductions[usize::from(lines.len() > 1)]);
+            text.extend(lines.iter().map(String::as_str));
         }
-        ui.add_space(6.0);
-        ui.horizontal(|ui| {
-            let export = match lines.len() {
-                0 => None,
-                1 => Some("Export…"),
-                _ => Some("Export the first…"),
-            };
-            let help = "The whole result as NPZ, which opens here again";
-            if export.is_some_and(|export| ui.button(export).on_hover_text(help).clicked()) {
-                answer = Some(QuitAnswer::Export);
-            }
-            for (label, of) in [("Quit", QuitAnswer::Quit), ("Cancel", QuitAnswer::Stay)] {
-                if ui.button(label).clicked() {
-                    answer = Some(of);
-                }
-            }
-        });
-    });
-    answer.or(is_closed.then_some(QuitAnswer::Stay))
+    }
+    Question { id: "quit", heading: &heading, text: &text.join("\n"), yes: "Quit", no: "Cancel" }.ask(ctx)
 }
 
 #[derive(Default)]

@@ -8,7 +8,7 @@ use valleyscope_engine::quantity::BatchSize;
 use valleyscope_engine::setting::{SettingInfo, SettingPath, SettingValue};
 use valleyscope_engine::simulation::{SimulationSpec, defaults};
 use valleyscope_experiments::dataset::DataChoice;
-use valleyscope_experiments::preset::{Preset, built_ins};
+use valleyscope_experiments::preset::{Preset, UserPreset, built_ins};
 use valleyscope_experiments::view::{OwnColors, usual_colors};
 use valleyscope_experiments::workload::form::{Choice, FormSection, Value};
 use valleyscope_experiments::workload::{Dataset, DeviceChoice, ScanOptimizer};
@@ -330,7 +330,7 @@ fn presets(ui: &mut Ui, editor: &TrainingEditor, catalog: &PresetCatalog, reques
     let present = editor.preset().kind();
     let mut kinds = Preset::WORKLOADS.to_vec();
     kinds.sort_by_key(|kind| *kind != present);
-    let own = catalog.own().as_deref().unwrap_or_default();
+    let own = catalog.own.as_deref().unwrap_or_default();
     for kind in kinds {
         ui.label(RichText::new(name_of(kind)).small().weak());
         for built_in in built_ins().iter().filter(|built_in| built_in.preset.kind() == kind) {
@@ -340,9 +340,12 @@ fn presets(ui: &mut Ui, editor: &TrainingEditor, catalog: &PresetCatalog, reques
                 requests.actions.push(Action::Open(Box::new(built_in.preset.clone())));
             }
         }
-        for preset in own.iter().filter(|preset| preset.preset.as_ref().is_some_and(|preset| preset.kind() == kind)) {
-            if ui.selectable_label(false, format!("{} (your own)", preset.title)).clicked() {
-                requests.actions.push(Action::OpenFile(preset.path.clone()));
+        for UserPreset { path, preset, .. } in own {
+            if let Ok(preset) = preset
+                && preset.kind() == kind
+                && ui.selectable_label(false, format!("{} (your own)", preset.title())).clicked()
+            {
+                requests.actions.push(Action::OpenFile(path.clone()));
             }
         }
     }

@@ -30,8 +30,7 @@ use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::editor::{AnyEditor, EditorStatus, PresetDraft};
 use crate::app::shell::export::{ExportKind, ExportSource};
 use crate::app::shell::files::OpenedContent;
-use crate::app::shell::jobs::Exports;
-use crate::app::shell::jobs::Wake;
+use crate::app::shell::jobs::{Job, Wake};
 use crate::app::shell::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
 use crate::app::widgets::setting::Pins;
 use crate::runs::REPLICATES;
@@ -78,7 +77,8 @@ pub struct TrainingPanel {
     pub(super) charts: Charts,
     /// Curves of an example, if they were shown.
     pub(super) example: Option<Example>,
-    pub(super) exports: Exports,
+    /// The comparison of runs in progress, which reads their settings.
+    pub(super) comparing: Option<Job<Action>>,
     /// The chosen runs of the table, which the sheet of exports shows next.
     pub(super) table_export: Option<TrainingExport>,
     pub(super) dialog: Option<Dialog>,
@@ -114,7 +114,7 @@ impl TrainingPanel {
             curve_request: CurveRequest::default(),
             charts: Charts::default(),
             example: None,
-            exports: Exports::default(),
+            comparing: None,
             table_export: None,
             dialog: None,
             forks: false,
@@ -301,7 +301,7 @@ impl TrainingPanel {
     /// Takes the updates of the threads, even while the panel is not shown.
     pub(super) fn take_updates(&mut self, is_shown: bool, requests: &mut Requests) {
         self.wake.show(is_shown);
-        self.exports.poll(requests);
+        requests.actions.extend(Job::take(&mut self.comparing).into_iter().flatten());
         if std::mem::take(&mut self.has_queue) {
             self.threads();
         }

@@ -22,6 +22,7 @@ use super::worker::{WorkerAction, WorkerState};
 use super::{controls, detail, list};
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::export::ExportKind;
+use crate::app::shell::jobs::Job;
 use crate::app::shell::presets::PresetCatalog;
 use crate::app::shell::window::WindowLayout;
 use crate::app::shell::window::{Edge, PanelSizes, SidePanel};
@@ -426,9 +427,9 @@ impl TrainingPanel {
         let name = |run: &RunFolder| self.summary(run).map_or_else(|| run.name(), |run| run.heading()[0].clone());
         let runs: Vec<(String, RunFolder)> = runs.into_iter().map(|run| (name(&run), run)).collect();
         let columns = move || runs.into_iter().map(|(name, run)| run_column(&run, name)).collect::<Result<Vec<_>, _>>();
-        self.exports.begin(ctx, move || match columns() {
+        self.comparing = Some(Job::start(ctx, move |_| match columns() {
             Ok(columns) => Action::ShowDifferences(Box::new(DifferenceTable::of(&columns))),
             Err(text) => Action::Report { title: "The runs were not compared".to_owned(), text },
-        });
+        }));
     }
 }
