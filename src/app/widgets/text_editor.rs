@@ -11,7 +11,7 @@ use egui::{
 };
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::language::{TokenKind, tokens};
-use valleyscope_engine::typed_text::TypedError;
+use valleyscope_engine::typed_text::{Compiled, Interned, TypedError};
 
 use super::form;
 
@@ -68,7 +68,7 @@ struct Draft {
     /// The name and the text at the last valid state.
     of: (String, String),
     #[serde(skip)]
-    mistake: Option<Mistake>,
+    mistake: Option<TypedError>,
     /// Whether the name and the text were read since the program started.
     #[serde(skip)]
     is_read: bool,
@@ -98,7 +98,7 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
     }
 
     fn id(&self) -> Id {
-        Id::unique((K::TEXTS.noun, "text", (self.tab.key(), self.optimizer)))
+        Id::unique((K::Compiled::NOUN, "text", (self.tab.key(), self.optimizer)))
     }
 
     pub(crate) fn open(&self, ctx: &Context) {
@@ -114,12 +114,12 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
     /// Shows the window if it is open, and applies the typed text as soon as it has no mistake.
     pub(crate) fn show(&self, ctx: &Context, spec: &mut K::Spec) {
         let kind = K::of(spec);
-        let Some(in_force) = in_force(kind) else { return };
+        let (Some(typed), Some(in_force)) = (kind.typed(), in_force(kind)) else { return };
         let known = ctx.data_mut(|data| data.get_persisted::<Draft>(self.id()));
         let Some(mut draft) = known.filter(|draft| draft.is_open) else { return };
         if draft.of != in_force {
             // Undo brings a withdrawn name back.
-            kind.make_latest();
+            typed.make_latest();
             let (name, text) = in_force.clone();
             draft = Draft { is_open: true, name, text, of: in_force, mistake: None, is_read: true };
         }
@@ -131,7 +131,7 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
         }
         let screen = ctx.content_rect();
         let size = vec2(640.0, 430.0).min(screen.size() - vec2(40.0, 90.0));
-        let title = format!("{}: {}", self.owner, K::TEXTS.noun);
+        let title = format!("{}: {}", self.owner, K::Compiled::NOUN);
         let mut is_open = true;
         let window = Window::new(title).id(self.id()).collapsible(false).open(&mut is_open);
         // This corner leaves most of the landscape visible.
@@ -139,13 +139,13 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
         let is_changed = window.show(ctx, |ui| self.fields(ui, spec, &mut draft)).and_then(|shown| shown.inner);
         draft.is_open = is_open;
         if is_unread || is_changed == Some(true) {
-            match K::read(&draft.name, &draft.text) {
+            match Interned::new(&draft.name, &draft.text) {
                 Ok(read) => {
-                    if read.title() != kind.title() {
-                        kind.withdraw_name();
+                    if read.name() != typed.name() {
+                        typed.withdraw_name();
                     }
                     read.make_latest();
-                    *spec = read.in_spec(spec);
+                    *spec = K::of_typed(read).in_spec(spec);
                     draft.of = (draft.name.clone(), draft.text.clone());
                     draft.mistake = None;
                 }
@@ -157,11 +157,11 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
 
     /// Shows the fields; returns whether the name was entered or the text changed.
     fn fields(&self, ui: &mut Ui, spec: &K::Spec, draft: &mut Draft) -> bool {
-        let (owner, noun) = (self.owner, K::TEXTS.noun);
+        let (owner, noun) = (self.owner, K::Compiled::NOUN);
         let is_named = ui
             .horizontal(|ui| {
                 ui.label("Name");
-                let field = TextEdit::singleline(&mut draft.name).char_limit(K::LONGEST_NAME);
+                let field = TextEdit::singleline(&mut draft.name).char_limit(Interned::<K::Compiled>::LONGEST_NAME);
                 let field = ui.add(field.desired_width(260.0)).accessible_name(format!("{owner}: name of the {noun}"));
                 let is_cancelled = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Escape));
                 if is_cancelled {
@@ -171,8 +171,10 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
             })
             .inner;
         self.outcome(ui, draft.mistake.as_ref());
-        let range = draft.mistake.as_ref().and_then(|mistake| mistake.range.clone());
-        let mark = range.map(|range| marked_range(&draft.text, range));
+        let mark = match &draft.mistake {
+            Some(TypedError::Text { mistake, .. }) => Some(marked_range(&draft.text, mistake.range.clone())),
+            _ => None,
+        };
         let edited = ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
             // In the frame of a change, the mark still belongs to the previous text.
             let marked = draft.text.clone();
@@ -191,15 +193,15 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
     }
 
     /// Shows that the text is in force, or its mistake.
-    fn outcome(&self, ui: &mut Ui, mistake: Option<&Mistake>) {
-        let noun = K::TEXTS.noun;
+    fn outcome(&self, ui: &mut Ui, mistake: Option<&TypedError>) {
+        let noun = K::Compiled::NOUN;
         let text = match mistake {
             None => {
                 let when = self.tab.effect();
                 RichText::new(format!("The {noun} is valid. Changes take effect {when}.")).weak()
             }
-            Some(Mistake { message, .. }) => {
-                let text = format!("{message}. The last valid {noun} is in use.");
+            Some(mistake) => {
+                let text = format!("{}. The last valid {noun} is in use.", complaint(mistake));
                 RichText::new(text).color(ui.visuals().error_fg_color)
             }
         };
@@ -214,7 +216,7 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
 }
 
 fn in_force<K: TypedKind>(kind: K) -> Option<(String, String)> {
-    Some((kind.title().to_owned(), kind.text()?.to_owned()))
+    kind.typed().map(|typed| (typed.name().to_owned(), typed.text().to_owned()))
 }
 
 fn language<K: TypedKind>(ui: &mut Ui) {
@@ -230,37 +232,23 @@ fn language<K: TypedKind>(ui: &mut Ui) {
 pub(crate) trait TypedKind: Copy + PartialEq + 'static {
     /// A rule or a landscape with the values of its parameters.
     type Spec;
+    /// The content of a typed one.
+    type Compiled: Compiled;
 
     const TEXTS: KindTexts;
     /// The built-in ones, in the order of menus.
     const BUILT_IN: &'static [Self];
-    /// The most characters of a name.
-    const LONGEST_NAME: usize;
-
-    /// Reads a typed one.
-    ///
-    /// # Errors
-    ///
-    /// Fails with the first mistake in the text, or the reason why the name is refused.
-    fn read(name: &str, text: &str) -> Result<Self, Mistake>;
-
-    /// Lists the typed ones, the last of each name.
-    fn latest() -> Vec<Self>;
-
-    /// Makes a typed one the last of its name.
-    fn make_latest(self);
-
-    /// Withdraws the name of a typed one, which was given another.
-    fn withdraw_name(self);
 
     fn of(spec: &Self::Spec) -> Self;
+
+    fn of_typed(typed: &'static Interned<Self::Compiled>) -> Self;
+
+    fn typed(self) -> Option<&'static Interned<Self::Compiled>>;
 
     /// Replaces the kind of `spec` by this typed one; values of parameters stay.
     fn in_spec(self, spec: &Self::Spec) -> Self::Spec;
 
     fn title(self) -> &'static str;
-
-    fn text(self) -> Option<&'static str>;
 
     fn help(self) -> Option<String>;
 
@@ -269,8 +257,6 @@ pub(crate) trait TypedKind: Copy + PartialEq + 'static {
 }
 
 pub(crate) struct KindTexts {
-    /// The noun in sentences, such as `rule`.
-    pub noun: &'static str,
     /// The entry of a menu that makes a new one, its explanation, and the name and the text that the new one has.
     pub own: &'static str,
     pub own_help: &'static str,
@@ -280,21 +266,11 @@ pub(crate) struct KindTexts {
     pub language: &'static [(&'static str, &'static str)],
 }
 
-#[derive(Clone)]
-pub(crate) struct Mistake {
-    pub message: String,
-    /// The range of the mistake in bytes, if it is in the text.
-    pub range: Option<Range<usize>>,
-}
-
-impl From<TypedError> for Mistake {
-    fn from(error: TypedError) -> Mistake {
-        match error {
-            TypedError::Text { mistake, .. } => {
-                Mistake { message: format!("In {mistake}"), range: Some(mistake.range) }
-            }
-            other => Mistake { message: other.to_string(), range: None },
-        }
+/// Formats why a text is refused.
+pub(super) fn complaint(error: &TypedError) -> String {
+    match error {
+        TypedError::Text { mistake, .. } => format!("In {mistake}"),
+        other => other.to_string(),
     }
 }
 
@@ -318,7 +294,7 @@ fn entries<K: TypedKind>(ui: &mut Ui, chosen: Option<K>) -> Option<K> {
     };
     K::BUILT_IN.iter().for_each(|kind| offer(ui, *kind));
     ui.separator();
-    K::latest().into_iter().for_each(|kind| offer(ui, kind));
+    Interned::latest().into_iter().for_each(|typed| offer(ui, K::of_typed(typed)));
     let KindTexts { own, own_help, first_name, first_text, .. } = K::TEXTS;
     if label(ui, false, own).on_hover_text(own_help).clicked() {
         choice = read_as(first_name, first_text).ok();
@@ -327,11 +303,11 @@ fn entries<K: TypedKind>(ui: &mut Ui, chosen: Option<K>) -> Option<K> {
 }
 
 /// Reads a text under a unique name that begins with `name`.
-pub(crate) fn read_as<K: TypedKind>(name: &str, text: &str) -> Result<K, Mistake> {
-    let known = K::latest();
-    let is_free = |name: &String| known.iter().all(|kind| kind.title() != name);
+pub(crate) fn read_as<K: TypedKind>(name: &str, text: &str) -> Result<K, TypedError> {
+    let known = Interned::<K::Compiled>::latest();
+    let is_free = |name: &String| known.iter().all(|typed| typed.name() != name);
     let mut names = [name.to_owned()].into_iter().chain((2..).map(|number| format!("{name} {number}")));
-    K::read(&names.find(is_free).expect("one of infinitely many names is free"), text)
+    Interned::new(&names.find(is_free).expect("one of infinitely many names is free"), text).map(K::of_typed)
 }
 
 /// Widens a range to at least one character around a position in a text.

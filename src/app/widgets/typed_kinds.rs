@@ -3,18 +3,17 @@
 use std::fmt::Write;
 
 use egui::{Button, CollapsingHeader, Id, Label, RichText, Ui};
-use valleyscope_engine::landscape::{LandscapeFormula, LandscapeInfo, LandscapeKind, LandscapeSpec};
+use valleyscope_engine::landscape::{CompiledLandscape, LandscapeFormula, LandscapeInfo, LandscapeKind, LandscapeSpec};
 use valleyscope_engine::optimizer::notation::{Notation, written};
 use valleyscope_engine::optimizer::program::text_of;
-use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec, TypedRule};
+use valleyscope_engine::optimizer::{CompiledRule, RatedRule, RuleKind, RuleSpec, TypedRule};
 use valleyscope_engine::setting::SettingInfo;
 use valleyscope_engine::simulation::defaults;
 
-use super::text_editor::{KindTexts, Mistake, TextTab, TypedKind, choices, read_as};
+use super::text_editor::{KindTexts, TextTab, TypedKind, choices, complaint, read_as};
 use super::{form, theme};
 
 const RULE_TEXTS: KindTexts = KindTexts {
-    noun: "rule",
     own: "A rule of your own…",
     own_help: "Type an update rule to simulate, to sweep and to train with.",
     first_name: "My rule",
@@ -38,33 +37,21 @@ theta = theta - eta*(sign(m) + gamma*sign(theta - avg) + omega*theta)
 
 impl TypedKind for RuleKind {
     type Spec = RuleSpec;
+    type Compiled = CompiledRule;
 
     const TEXTS: KindTexts = RULE_TEXTS;
     const BUILT_IN: &'static [RuleKind] = RuleKind::ALL;
-    const LONGEST_NAME: usize = TypedRule::LONGEST_NAME;
-
-    fn read(name: &str, text: &str) -> Result<RuleKind, Mistake> {
-        Ok(RuleKind::Typed(TypedRule::new(name, text)?))
-    }
-
-    fn latest() -> Vec<RuleKind> {
-        TypedRule::latest().into_iter().map(RuleKind::Typed).collect()
-    }
-
-    fn make_latest(self) {
-        if let Some(rule) = self.typed() {
-            rule.make_latest();
-        }
-    }
-
-    fn withdraw_name(self) {
-        if let Some(rule) = self.typed() {
-            rule.withdraw_name();
-        }
-    }
 
     fn of(spec: &RuleSpec) -> RuleKind {
         spec.kind()
+    }
+
+    fn of_typed(rule: &'static TypedRule) -> RuleKind {
+        RuleKind::Typed(rule)
+    }
+
+    fn typed(self) -> Option<&'static TypedRule> {
+        self.typed()
     }
 
     fn in_spec(self, spec: &RuleSpec) -> RuleSpec {
@@ -73,10 +60,6 @@ impl TypedKind for RuleKind {
 
     fn title(self) -> &'static str {
         self.info().name
-    }
-
-    fn text(self) -> Option<&'static str> {
-        self.typed().map(TypedRule::text)
     }
 
     fn help(self) -> Option<String> {
@@ -210,7 +193,6 @@ pub(crate) fn copy_entries(ui: &mut Ui, rule: &RatedRule) {
 }
 
 const LANDSCAPE_TEXTS: KindTexts = KindTexts {
-    noun: "landscape",
     own: "A formula of your own…",
     own_help: "Type a loss L(x, y) to simulate on and to sweep.",
     first_name: "My landscape",
@@ -232,33 +214,21 @@ L = a/2*(0.1 + x^2)*off^2 - 0.1*x
 
 impl TypedKind for LandscapeKind {
     type Spec = LandscapeSpec;
+    type Compiled = CompiledLandscape;
 
     const TEXTS: KindTexts = LANDSCAPE_TEXTS;
     const BUILT_IN: &'static [LandscapeKind] = LandscapeKind::ALL;
-    const LONGEST_NAME: usize = LandscapeFormula::LONGEST_NAME;
-
-    fn read(name: &str, text: &str) -> Result<LandscapeKind, Mistake> {
-        Ok(LandscapeKind::Formula(LandscapeFormula::new(name, text)?))
-    }
-
-    fn latest() -> Vec<LandscapeKind> {
-        LandscapeFormula::latest().into_iter().map(LandscapeKind::Formula).collect()
-    }
-
-    fn make_latest(self) {
-        if let Some(formula) = self.formula() {
-            formula.make_latest();
-        }
-    }
-
-    fn withdraw_name(self) {
-        if let Some(formula) = self.formula() {
-            formula.withdraw_name();
-        }
-    }
 
     fn of(spec: &LandscapeSpec) -> LandscapeKind {
         spec.kind()
+    }
+
+    fn of_typed(formula: &'static LandscapeFormula) -> LandscapeKind {
+        LandscapeKind::Formula(formula)
+    }
+
+    fn typed(self) -> Option<&'static LandscapeFormula> {
+        self.formula()
     }
 
     fn in_spec(self, spec: &LandscapeSpec) -> LandscapeSpec {
@@ -267,10 +237,6 @@ impl TypedKind for LandscapeKind {
 
     fn title(self) -> &'static str {
         self.name()
-    }
-
-    fn text(self) -> Option<&'static str> {
-        self.formula().map(LandscapeFormula::text)
     }
 
     fn help(self) -> Option<String> {
@@ -320,7 +286,7 @@ pub(crate) fn landscape_text(landscape: &LandscapeSpec) -> String {
 pub(crate) fn landscape_as_text(landscape: &LandscapeSpec) -> Result<LandscapeSpec, String> {
     let (name, text) = (landscape.kind().name(), landscape_text(landscape));
     let refused = |reason: String| format!("{name} cannot be written as text: {reason}.");
-    let kind: LandscapeKind = read_as(&format!("{name} as text"), &text).map_err(|mistake| refused(mistake.message))?;
+    let kind: LandscapeKind = read_as(&format!("{name} as text"), &text).map_err(|error| refused(complaint(&error)))?;
     let mut copy = LandscapeSpec::new(kind);
     for (of, value) in landscape.parameters() {
         copy.set(of.key, value).map_err(|error| refused(error.to_string()))?;
