@@ -7,10 +7,11 @@ use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::simulation::{OptimizerSpec, distinct_name, states_other_settings};
 use valleyscope_engine::terminal_escape::{is_unseen, is_visible_name};
 
+use super::form;
 use super::form::Highlight;
 use super::icons::color_swatch;
+use super::text_editor;
 use super::text_editor::{RuleChoice, TextEditor, TextTab};
-use super::{text_editor, theme};
 use crate::app::shell::actions::{Action, Requests};
 
 /// An optimizer of a tab's settings.
@@ -178,9 +179,7 @@ impl Card<'_> {
         status: &mut impl FnMut(&mut Ui, usize, &mut O),
         settings: &mut impl FnMut(&mut Ui, usize, &mut O),
     ) -> Option<CardEdit> {
-        let style = ui.style().clone();
-        let card = theme::card(&style).show(ui, |ui| {
-            ui.set_width(ui.available_width());
+        form::framed(ui, |ui| {
             let id = ui.make_persistent_id("card");
             let mut state = CollapsingState::load_with_default_open(ui.ctx(), id, true);
             if Highlight::includes_control_of(ui.ctx(), self.name) {
@@ -202,8 +201,7 @@ impl Card<'_> {
             let name = format!("{}: card", self.name);
             toggle.widget_info(|| WidgetInfo::labeled(Role::DisclosureTriangle, true, &name));
             body.and_then(|body| body.inner)
-        });
-        card.inner
+        })
     }
 
     fn editor(&self) -> TextEditor<'_, RuleKind> {
@@ -274,15 +272,8 @@ impl Card<'_> {
 
     fn text_button(&self, ui: &mut Ui, rule: &RuleSpec) -> bool {
         let is_typed = rule.kind().typed().is_some();
-        let has_mistake = self.editor().has_mistake(ui.ctx(), rule);
-        let (label, help) = match (is_typed, has_mistake) {
-            (true, true) => ("Edit text", "The name or the text has a mistake; the last valid rule is in use"),
-            (true, false) => ("Edit text", "Edit the rule's text"),
-            (false, _) => ("As text", "Edit a copy of the rule as text"),
-        };
-        let label = RichText::new(label).small();
-        let label = if has_mistake { label.color(ui.visuals().error_fg_color) } else { label };
-        let button = ui.add_enabled(self.of.has_room() || is_typed, Button::new(label));
+        let (button, help) = self.editor().button(ui, if is_typed { "Edit text" } else { "As text" }, rule);
+        let button = ui.add_enabled(self.of.has_room() || is_typed, button);
         let button = button.on_disabled_hover_text(self.of.full()).on_hover_text(help);
         button.accessible_name(format!("{}: text", self.name)).clicked()
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use egui::text::{LayoutJob, TextFormat};
 use egui::{
-    Align, CollapsingHeader, Context, Galley, Id, Key, Label, Layout, RichText, ScrollArea, Stroke, TextBuffer,
+    Align, Button, CollapsingHeader, Context, Galley, Id, Key, Label, Layout, RichText, ScrollArea, Stroke, TextBuffer,
     TextEdit, TextStyle, Ui, Window, vec2,
 };
 use serde::{Deserialize, Serialize};
@@ -39,16 +39,6 @@ pub(crate) enum TextTab {
 }
 
 impl TextTab {
-    /// The tab's part of the ids of widgets.
-    pub(crate) fn key(self) -> &'static str {
-        match self {
-            TextTab::Simulation => "landscape",
-            TextTab::Sweep => "sweep",
-            TextTab::Training => "training",
-            TextTab::Scan => "scan",
-        }
-    }
-
     /// Describes when a changed text takes effect.
     fn effect(self) -> &'static str {
         match self {
@@ -98,7 +88,7 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
     }
 
     fn id(&self) -> Id {
-        Id::unique((K::Compiled::NOUN, "text", (self.tab.key(), self.optimizer)))
+        Id::unique((K::Compiled::NOUN, "text", (self.tab, self.optimizer)))
     }
 
     pub(crate) fn open(&self, ctx: &Context) {
@@ -106,9 +96,21 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
     }
 
     /// Whether the typed name or text has a mistake, so that `spec` differs from it.
-    pub(crate) fn has_mistake(&self, ctx: &Context, spec: &K::Spec) -> bool {
+    fn has_mistake(&self, ctx: &Context, spec: &K::Spec) -> bool {
         let draft = ctx.data_mut(|data| data.get_persisted::<Draft>(self.id()));
         in_force(K::of(spec)).zip(draft).is_some_and(|(in_force, draft)| in_force == draft.of && draft.is_refused())
+    }
+
+    /// Makes the button that opens the text, with its help.
+    pub(crate) fn button(&self, ui: &Ui, label: &str, spec: &K::Spec) -> (Button<'static>, String) {
+        let (noun, has_mistake) = (K::Compiled::NOUN, self.has_mistake(ui.ctx(), spec));
+        let help = match (K::of(spec).typed(), has_mistake) {
+            (Some(_), true) => format!("The name or the text has a mistake; the last valid {noun} is in use"),
+            (Some(_), false) => format!("Edit the {noun}'s text"),
+            (None, _) => format!("Edit a copy of the {noun} as text"),
+        };
+        let label = RichText::new(label).small();
+        (Button::new(if has_mistake { label.color(ui.visuals().error_fg_color) } else { label }), help)
     }
 
     /// Shows the window if it is open, and applies the typed text as soon as it has no mistake.

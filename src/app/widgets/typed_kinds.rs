@@ -10,8 +10,8 @@ use valleyscope_engine::optimizer::{CompiledRule, RatedRule, RuleKind, RuleSpec,
 use valleyscope_engine::setting::SettingInfo;
 use valleyscope_engine::simulation::defaults;
 
+use super::form;
 use super::text_editor::{KindTexts, TextTab, TypedKind, choices, complaint, read_as};
-use super::{form, theme};
 
 const RULE_TEXTS: KindTexts = KindTexts {
     own: "A rule of your own…",
@@ -133,8 +133,7 @@ impl RuleChoice<'_> {
         let mut is_dismissed = false;
         let own = (self.usual)(rule.kind());
         let others = rule.own_values(&before, &own);
-        theme::card(ui.style()).show(ui, |ui| {
-            ui.set_width(ui.available_width());
+        form::framed(ui, |ui| {
             ui.add(Label::new(RichText::new(after.replacement(&before, true)).small()).wrap());
             ui.horizontal_wrapped(|ui| {
                 if !others.is_empty() {
@@ -160,7 +159,7 @@ impl RuleChoice<'_> {
     }
 
     fn id(&self) -> Id {
-        Id::unique(("rule replaced", self.tab.key(), self.optimizer))
+        Id::unique(("rule replaced", self.tab, self.optimizer))
     }
 }
 
