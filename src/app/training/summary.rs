@@ -130,7 +130,6 @@ pub(super) struct Watched {
     config: Option<Config>,
     /// The last summary. The text of its settings is empty, as it depends on the other runs.
     summary: Option<Summary>,
-    shown_name: String,
     /// The last summary with the text of its settings, until the run changes.
     listed: Option<Arc<Summary>>,
     /// The files at that time, if the run changes only together with them.
@@ -190,7 +189,6 @@ impl Watched {
             noted: None,
             config: None,
             summary: None,
-            shown_name: String::new(),
             listed: None,
             rest: None,
         }
@@ -209,7 +207,7 @@ impl Watched {
     }
 
     pub(super) fn shown_name(&self) -> String {
-        if self.shown_name.is_empty() { self.run().name() } else { self.shown_name.clone() }
+        self.listed.as_ref().map_or_else(|| self.run().name(), |listed| listed.heading()[0].clone())
     }
 
     /// Whether its worker has ended or has been silent for long, so that occasional checks are enough.
@@ -243,7 +241,6 @@ impl Watched {
             let mut summary = Summary { settings, ..self.summary.clone()? };
             let name = summary.in_full();
             summary.facts.set_name(name);
-            [self.shown_name, _] = summary.heading();
             self.listed = Some(Arc::new(summary));
         }
         self.listed.clone()
@@ -329,6 +326,10 @@ fn escaped(concern: Concern) -> Concern {
 fn non_default_hyperparameters(rule: &RuleSpec) -> Vec<String> {
     let settings = rule.shown_settings(&RuleSpec::in_training(rule.kind()), |_| true).into_iter();
     settings.filter(|it| !it.is_usual).filter_map(ShownSetting::said).collect()
+}
+
+pub(super) fn color_of_rule(name: &str) -> [u8; 3] {
+    RuleKind::shown_as(name).map_or(NEUTRAL, |rule| rule.info().color)
 }
 
 /// The colour of runs whose optimizer is unknown, and of scans, which have several.
