@@ -222,7 +222,7 @@ fn in_force<K: TypedKind>(kind: K) -> Option<(String, String)> {
 }
 
 fn language<K: TypedKind>(ui: &mut Ui) {
-    for (words, meaning) in K::TEXTS.language.iter().chain(LANGUAGE) {
+    for (words, meaning) in K::LANGUAGE.iter().chain(LANGUAGE) {
         ui.horizontal_wrapped(|ui| {
             ui.monospace(*words);
             ui.weak(*meaning);
@@ -237,7 +237,13 @@ pub(crate) trait TypedKind: Copy + PartialEq + 'static {
     /// The content of a typed one.
     type Compiled: Compiled;
 
-    const TEXTS: KindTexts;
+    /// The entry of a menu that makes a new one, its explanation, and the name and the text that the new one has.
+    const OWN: &'static str;
+    const OWN_HELP: &'static str;
+    const FIRST_NAME: &'static str;
+    const FIRST_TEXT: &'static str;
+    /// The parts of the language that are specific to rules or to landscapes, with their meanings.
+    const LANGUAGE: &'static [(&'static str, &'static str)];
     /// The built-in ones, in the order of menus.
     const BUILT_IN: &'static [Self];
 
@@ -256,16 +262,6 @@ pub(crate) trait TypedKind: Copy + PartialEq + 'static {
 
     /// Shows what follows from the text, below it.
     fn derived(spec: &Self::Spec, ui: &mut Ui);
-}
-
-pub(crate) struct KindTexts {
-    /// The entry of a menu that makes a new one, its explanation, and the name and the text that the new one has.
-    pub own: &'static str,
-    pub own_help: &'static str,
-    pub first_name: &'static str,
-    pub first_text: &'static str,
-    /// The parts of the language that are specific to rules or to landscapes, with their meanings.
-    pub language: &'static [(&'static str, &'static str)],
 }
 
 /// Formats why a text is refused.
@@ -297,9 +293,8 @@ fn entries<K: TypedKind>(ui: &mut Ui, chosen: Option<K>) -> Option<K> {
     K::BUILT_IN.iter().for_each(|kind| offer(ui, *kind));
     ui.separator();
     Interned::latest().into_iter().for_each(|typed| offer(ui, K::of_typed(typed)));
-    let KindTexts { own, own_help, first_name, first_text, .. } = K::TEXTS;
-    if label(ui, false, own).on_hover_text(own_help).clicked() {
-        choice = read_as(first_name, first_text).ok();
+    if label(ui, false, K::OWN).on_hover_text(K::OWN_HELP).clicked() {
+        choice = read_as(K::FIRST_NAME, K::FIRST_TEXT).ok();
     }
     choice
 }

@@ -11,35 +11,31 @@ use valleyscope_engine::setting::SettingInfo;
 use valleyscope_engine::simulation::defaults;
 
 use super::form;
-use super::text_editor::{KindTexts, TextTab, TypedKind, choices, complaint, read_as};
+use super::text_editor::{TextTab, TypedKind, choices, complaint, read_as};
 
-const RULE_TEXTS: KindTexts = KindTexts {
-    own: "A rule of your own…",
-    own_help: "Type an update rule to simulate, to sweep and to train with.",
-    first_name: "My rule",
-    first_text: "\
+impl TypedKind for RuleKind {
+    type Spec = RuleSpec;
+    type Compiled = CompiledRule;
+
+    const OWN: &'static str = "A rule of your own…";
+    const OWN_HELP: &'static str = "Type an update rule to simulate, to sweep and to train with.";
+    const FIRST_NAME: &'static str = "My rule";
+    const FIRST_TEXT: &'static str = "\
 # FOCUS: Signum, attracted to the average of the parameters
 state m, avg
 param beta1 = 0.9 in 0..1, beta2 = 0.9 in 0..1, gamma = 0.2 in -1..1
 m   = beta1*m + (1 - beta1)*g
 avg = avg + (1 - beta2)/(1 - beta2^t)*(theta - avg)
 theta = theta - eta*(sign(m) + gamma*sign(theta - avg) + omega*theta)
-",
-    language: &[
+";
+    const LANGUAGE: &'static [(&'static str, &'static str)] = &[
         ("state m, s", "values kept between steps, 0 before the first"),
         ("param beta = 0.9 in 0..1", "a hyperparameter with its default and range"),
         ("m = …,  theta = …,  u = …", "a state, the parameters, or a new name"),
         ("theta  g  t  eta  omega", "parameters, gradient, number of the step from 1, learning rate, weight decay"),
         ("norm mean sum dot", "over the whole parameter: x and y on the plane, a tensor in training"),
         ("beta^t", "of a hyperparameter from 0 to 1: its product over the steps"),
-    ],
-};
-
-impl TypedKind for RuleKind {
-    type Spec = RuleSpec;
-    type Compiled = CompiledRule;
-
-    const TEXTS: KindTexts = RULE_TEXTS;
+    ];
     const BUILT_IN: &'static [RuleKind] = RuleKind::ALL;
 
     fn of(spec: &RuleSpec) -> RuleKind {
@@ -191,31 +187,27 @@ pub(crate) fn copy_entries(ui: &mut Ui, rule: &RatedRule) {
     }
 }
 
-const LANDSCAPE_TEXTS: KindTexts = KindTexts {
-    own: "A formula of your own…",
-    own_help: "Type a loss L(x, y) to simulate on and to sweep.",
-    first_name: "My landscape",
-    first_text: "\
+impl TypedKind for LandscapeKind {
+    type Spec = LandscapeSpec;
+    type Compiled = CompiledLandscape;
+
+    const OWN: &'static str = "A formula of your own…";
+    const OWN_HELP: &'static str = "Type a loss L(x, y) to simulate on and to sweep.";
+    const FIRST_NAME: &'static str = "My landscape";
+    const FIRST_TEXT: &'static str = "\
 # A valley that bends and narrows along x
 param a = 10 in 0.1..1000, bend = 0.4 in 0..2
 off = y - bend*sin(2*x)
 L = a/2*(0.1 + x^2)*off^2 - 0.1*x
-",
-    language: &[
+";
+    const LANGUAGE: &'static [(&'static str, &'static str)] = &[
         ("x  y", "the coordinates of the point"),
         ("u  v", "the coordinates turned by φ: u = x cos φ + y sin φ, v = −x sin φ + y cos φ"),
         ("phi", "the rotation φ in radians"),
         ("param b = 100 in 1..1000", "a parameter with its default and range"),
         ("off = …", "a new name"),
         ("L = …", "the loss; its gradient and curvature are derived"),
-    ],
-};
-
-impl TypedKind for LandscapeKind {
-    type Spec = LandscapeSpec;
-    type Compiled = CompiledLandscape;
-
-    const TEXTS: KindTexts = LANDSCAPE_TEXTS;
+    ];
     const BUILT_IN: &'static [LandscapeKind] = LandscapeKind::ALL;
 
     fn of(spec: &LandscapeSpec) -> LandscapeKind {
