@@ -137,7 +137,7 @@ impl PhasePanel {
         let index = specs.iter().position(|(number, _)| *number == titled.number).unwrap_or_default();
         let colors: Vec<[u8; 3]> = optimizers[index].iter().map(|optimizer| optimizer.color).collect();
         let mut over = self.over;
-        readout::show(ui, &titled.diagram, pixel, self.metric(), &colors, &mut over);
+        readout::show(ui, &titled.diagram, pixel, self.style.metric, &colors, &mut over);
         self.over = over;
     }
 

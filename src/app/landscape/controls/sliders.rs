@@ -207,9 +207,8 @@ impl SettingAnimation {
     }
 }
 
-/// The width of the window and of a field, in points.
+/// The width of the window, in points.
 const WINDOW_WIDTH: f32 = 340.0;
-const FIELD_WIDTH: f32 = 58.0;
 /// The longest animation, in seconds.
 const LONGEST_SECS: f64 = 3600.0;
 
@@ -298,14 +297,14 @@ impl SettingAnimation {
             for (label, value) in [("From", &mut self.from), ("to", &mut self.to)] {
                 ui.label(label);
                 let accessible = format!("{name}: animate {}", label.to_lowercase());
-                let field = TypedField { name: &accessible, width: FIELD_WIDTH };
+                let field = TypedField { name: &accessible, width: form::FIELD_WIDTH };
                 if let Some(entered) = field.show(ui, &number::text(*value), number::read).entered {
                     *value = nearest(entered);
                 }
             }
             ui.label("in");
             let accessible = format!("{name}: seconds of the animation");
-            let field = TypedField { name: &accessible, width: FIELD_WIDTH };
+            let field = TypedField { name: &accessible, width: form::FIELD_WIDTH };
             let typed = field.show(ui, &number::text(self.secs), |text| {
                 let secs = number::read(text)?;
                 let refused = || format!("The time must be a number above 0 and up to {LONGEST_SECS} s, found {secs}");
