@@ -130,6 +130,7 @@ pub(super) struct Watched {
     config: Option<Config>,
     /// The last summary. The text of its settings is empty, as it depends on the other runs.
     summary: Option<Summary>,
+    shown_name: String,
     /// The last summary with the text of its settings, until the run changes.
     listed: Option<Arc<Summary>>,
     /// The files at that time, if the run changes only together with them.
@@ -189,6 +190,7 @@ impl Watched {
             noted: None,
             config: None,
             summary: None,
+            shown_name: String::new(),
             listed: None,
             rest: None,
         }
@@ -207,7 +209,7 @@ impl Watched {
     }
 
     pub(super) fn shown_name(&self) -> String {
-        self.listed.as_ref().map_or_else(|| self.run().name(), |listed| listed.heading()[0].clone())
+        if self.shown_name.is_empty() { self.run().name() } else { self.shown_name.clone() }
     }
 
     /// Whether its worker has ended or has been silent for long, so that occasional checks are enough.
@@ -241,6 +243,7 @@ impl Watched {
             let mut summary = Summary { settings, ..self.summary.clone()? };
             let name = summary.in_full();
             summary.facts.set_name(name);
+            [self.shown_name, _] = summary.heading();
             self.listed = Some(Arc::new(summary));
         }
         self.listed.clone()
