@@ -16,8 +16,8 @@ use super::live::in_force_until;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::files::file_name;
 use crate::app::shell::jobs::Job;
+use crate::app::widgets::form;
 use crate::app::widgets::icons::color_swatch;
-use crate::app::widgets::theme;
 use crate::player::marks::{SettingMark, marks_of, text};
 use crate::player::{PlayerCommand, RecordedCloud, Recording, RecordingError};
 
@@ -147,9 +147,7 @@ fn card(
 ) -> bool {
     let RecordedCloud { optimizer, recording } = cloud;
     let mut is_removed = false;
-    let style = ui.style().clone();
-    theme::card(&style).show(ui, |ui| {
-        ui.set_width(ui.available_width());
+    form::framed(ui, |ui| {
         ui.horizontal(|ui| {
             let (help, label) = ("Colour of the particles and curves", format!("{name}: colour"));
             color_swatch(ui, &mut optimizer.color, usual_color, help, &label);

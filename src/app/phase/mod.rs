@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 use thumbnails::GalleryState;
 use triangle_view::PendingShares;
 use valleyscope_engine::simulation::SimulationSpec;
-use valleyscope_engine::sweep::{Metric, SweepSpec};
+use valleyscope_engine::sweep::SweepSpec;
 use valleyscope_experiments::preset::{Preset, SweepPreset, built_ins};
 use valleyscope_runs::atomic_file::Overwrite;
 
@@ -310,10 +310,6 @@ impl PhasePanel {
             let pixel = pixel_of(diagram.spec(), &before, [*rows.get(row)?, *columns.get(column)?])?;
             Some(PanelPixel { pixel, compared: None })
         });
-    }
-
-    fn metric(&self) -> Metric {
-        self.style.metric
     }
 }
 

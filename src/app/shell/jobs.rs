@@ -251,7 +251,7 @@ fn report(
 
 /// Redraws the window when a tab changes: soon while the tab is shown, and otherwise just often enough that pending
 /// updates do not accumulate.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Wake {
     context: Context,
     is_shown: Arc<AtomicBool>,

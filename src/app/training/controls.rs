@@ -20,7 +20,7 @@ use crate::app::shell::editor::change_mark;
 use crate::app::shell::presets::PresetCatalog;
 use crate::app::widgets::form::{check_box, scrolled_list};
 use crate::app::widgets::number::TypedField;
-use crate::app::widgets::optimizer_cards::{CardEdit, CardOptimizer, CardParts, OptimizerCards};
+use crate::app::widgets::optimizer_cards::{CardOptimizer, CardParts, OptimizerCards};
 use crate::app::widgets::setting::{Pins, SliderStyle, pinned_card, setting_row, unpinned_row};
 use crate::app::widgets::text_editor::{RuleChoice, TextEditor, TextTab};
 use crate::app::widgets::theme::text_width;
@@ -199,26 +199,23 @@ impl TrainingForm<'_> {
         };
         let edit = cards.show(ui, optimizers, requests, |_, _, _| (), settings);
         self.requests.actions.append(&mut requests.actions);
-        let new = match cards.add_menu(ui).or(edit) {
-            Some(CardEdit::Remove(index)) => return drop(optimizers.remove(index)),
-            Some(CardEdit::Duplicate(index, rule)) => {
-                ScanOptimizer { name: None, color: None, rule: rule.unwrap_or(optimizers[index].rule) }
-            }
-            Some(CardEdit::Add(rule)) => ScanOptimizer { name: None, color: None, rule },
-            Some(CardEdit::Replaced(_)) | None => return,
-        };
-        cards.open_text(ui, optimizers.len() as u32, &new.rule);
-        optimizers.push(new);
+        if let Some(edit) = cards.add_menu(ui).or(edit) {
+            cards.apply(ui, optimizers, &edit);
+        }
     }
 }
 
 impl CardOptimizer for ScanOptimizer {
-    fn id(&self, index: usize) -> u32 {
-        index as u32
+    fn new(rule: RuleSpec) -> ScanOptimizer {
+        ScanOptimizer { name: None, color: None, rule }
     }
 
     fn parts(&mut self) -> CardParts<'_> {
-        CardParts { name: &mut self.name, color: &mut self.color, rule: &mut self.rule }
+        CardParts { id: None, name: &mut self.name, color: &mut self.color, rule: &mut self.rule }
+    }
+
+    fn label(&self) -> &str {
+        self.label()
     }
 
     fn rated(&self) -> RatedRule {

@@ -1,7 +1,6 @@
 //! The tab without runs: starting a training, watching one's own, and an example of the curves.
 
 use egui::{Frame, Label, RichText, TextStyle, Ui};
-use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_experiments::view::Pen;
 use valleyscope_runs::{Event, EventRecord, RunHistory};
 
@@ -10,10 +9,11 @@ use super::legend::legend;
 use super::names::{Name, NamedCurves};
 use super::panel::TrainingPanel;
 use super::plotter::RunCurves;
-use super::summary::NEUTRAL;
+use super::summary::color_of_rule;
 use super::view::NOT_READY;
 use crate::app::shell::actions::{Action, Requests};
-use crate::app::widgets::theme::{card, large_primary_button};
+use crate::app::widgets::form::framed;
+use crate::app::widgets::theme::large_primary_button;
 
 /// The events of recorded runs, one run after another, which `assets/examples/make_runs.py` has written.
 const RECORDED: &[u8] = include_bytes!("../../../assets/examples/runs.jsonl");
@@ -48,8 +48,8 @@ impl Default for Example {
         }
         let curves = runs.iter().map(|run| {
             let mark = run.started().map(|started| started.optimizer.clone()).unwrap_or_default();
-            let color = RuleKind::shown_as(&mark).map_or(NEUTRAL, |rule| rule.info().color);
-            (RunCurves::of_history(run), Name { title: String::new(), mark }, Pen::new(color, 0))
+            let pen = Pen::new(color_of_rule(&mark), 0);
+            (RunCurves::of_history(run), Name { title: String::new(), mark }, pen)
         });
         Example { curves: curves.collect(), charts: Charts::default() }
     }
@@ -118,8 +118,7 @@ impl TrainingPanel {
 }
 
 fn titled_card(ui: &mut Ui, title: &str, add: impl FnOnce(&mut Ui)) {
-    card(ui.style()).show(ui, |ui| {
-        ui.set_width(ui.available_width());
+    framed(ui, |ui| {
         ui.set_min_height(CARD_HEIGHT);
         // The columns are justified, which buttons and texts should not be.
         ui.vertical(|ui| {

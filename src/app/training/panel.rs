@@ -46,6 +46,7 @@ const SEEN: Duration = Duration::from_millis(50);
 const UNSEEN: Duration = Duration::from_secs(5);
 
 /// The state of the training tab.
+#[derive(Default)]
 pub struct TrainingPanel {
     pub(super) wake: Wake,
     pub(super) paths: TrainingPaths,
@@ -93,37 +94,12 @@ impl TrainingPanel {
             has_queue: paths.runs.as_deref().is_some_and(Queue::is_in),
             wake: Wake::new(context, SEEN, UNSEEN),
             paths,
-            threads: None,
-            worker: WorkerState::Asked,
-            worker_card: WorkerCard::default(),
-            editor: TrainingEditor::first(Preset::WORKLOADS[0]),
-            pins: Pins::default(),
-            scrolled: 0,
-            data_status: DataWatch::default(),
-            listed: ListedRuns::default(),
-            list: List::default(),
-            table: RunTable::default(),
-            pens: Pens::default(),
-            selected: Vec::new(),
-            recalled: Vec::new(),
-            focus: None,
-            detail: None,
-            shown: DetailView::default(),
-            drawn: Vec::new(),
-            curve_names: Arc::default(),
-            curve_request: CurveRequest::default(),
-            charts: Charts::default(),
-            example: None,
-            comparing: None,
-            table_export: None,
-            dialog: None,
-            forks: false,
-            area: None,
+            ..TrainingPanel::default()
         }
     }
 
     pub fn open_run(&mut self, run: RunFolder) {
-        self.threads().jobs.send(WatcherCommand::Include(run.clone()));
+        self.threads().jobs.send(WatcherCommand::Include(run.path().to_owned()));
         self.select_only(vec![run]);
     }
 
@@ -216,7 +192,7 @@ impl TrainingPanel {
             let jobs = TrainingJobs::open(self.paths.clone(), self.wake.clone());
             jobs.find_worker();
             for path in &self.recalled {
-                jobs.send(WatcherCommand::IncludePath(path.clone()));
+                jobs.send(WatcherCommand::Include(path.clone()));
             }
             Threads { jobs, plotter: Plotter::start(self.wake.clone()) }
         })

@@ -13,7 +13,7 @@ use valleyscope_runs::{Handshake, LaunchError, SETUP, WorkerProgram, runs_folder
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::jobs::Job;
 use crate::app::shell::messages::Question;
-use crate::app::widgets::theme;
+use crate::app::widgets::form;
 use crate::runs::MetricAliases;
 
 /// The paths of runs and of the worker, and its installation.
@@ -49,8 +49,9 @@ impl TrainingPaths {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub enum WorkerState {
+    #[default]
     Asked,
     Ready(Handshake),
     /// The worker is not installed.
@@ -122,9 +123,7 @@ impl WorkerCard {
             WorkerState::Unusable(reason) => ("The training worker can't be used", Some(reason)),
         };
         let mut wanted = None;
-        let style = ui.style().clone();
-        theme::card(&style).show(ui, |ui| {
-            ui.set_width(ui.available_width());
+        form::framed(ui, |ui| {
             ui.label(RichText::new(heading).strong());
             self.last_outcome(ui);
             if let Some(reason) = reason {
@@ -247,10 +246,8 @@ fn command(ui: &mut Ui, requests: &mut Requests) -> Option<WorkerAction> {
 
 fn at_work(ui: &mut Ui, installation: &Installation, requests: &mut Requests) -> Option<WorkerAction> {
     let status = installation.status.as_ref()?;
-    let style = ui.style().clone();
     let mut cancelled = false;
-    theme::card(&style).show(ui, |ui| {
-        ui.set_width(ui.available_width());
+    form::framed(ui, |ui| {
         ui.label(RichText::new("The training worker is being set up").strong());
         let (step, steps) = status.step;
         let text = format!("Step {step} of {steps}: {}", status.message);

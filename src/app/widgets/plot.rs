@@ -7,14 +7,14 @@ use egui::{
     Align2, Color32, Context, FontId, Grid, Id, Rangef, Rect, RectAlign, Response, Sense, Shape, Stroke, TextFormat,
     TextStyle, Tooltip, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
-use egui_plot::{AxisHints, GridMark, Plot, PlotBounds, PlotPoint, PlotTransform, PlotUi, VLine};
-use valleyscope_experiments::view::AxisScale;
+use egui_plot::{AxisHints, GridMark, Plot, PlotBounds, PlotPoint, PlotTransform};
 use valleyscope_experiments::view::ticks::{Ticks, significant};
+use valleyscope_experiments::view::{AxisScale, Dash};
 
 use super::icons::text_color;
 use super::theme;
 
-pub(crate) use super::curves::{band, curves, dashes, install_curves, line, near_line, point};
+pub(crate) use super::curves::{PlotPainter, install_curves, near_line};
 
 /// The distances between labels beside each other and above each other, in points.
 const BESIDE: f64 = 46.0;
@@ -94,17 +94,18 @@ impl PlotFrame {
     }
 
     /// Shows the plot with the contents that `draw` adds.
-    pub(crate) fn show<'p>(&self, ui: &mut Ui, plot: Plot<'p>, draw: impl FnOnce(&mut PlotUi<'p>) + 'p) -> ShownPlot {
+    pub(crate) fn show(&self, ui: &mut Ui, plot: Plot<'_>, draw: impl FnOnce(&PlotPainter)) -> ShownPlot {
         let [x, y] = [0, 1].map(|axis: usize| self.axes[axis].range);
-        let (cursor, pointer) = (ui.visuals().weak_text_color(), self.pointer);
-        let shown = self.framed(ui, plot).show(ui, move |plot| {
+        let shown = self.framed(ui, plot).show(ui, |plot| {
             plot.set_plot_bounds_x(x[0]..=x[1]);
             plot.set_plot_bounds_y(y[0]..=y[1]);
-            draw(plot);
-            if let Some(pointer) = pointer {
-                plot.vline(VLine::new("pointer", pointer).color(cursor).width(1.0).allow_hover(false));
-            }
         });
+        let painter = PlotPainter::new(ui, shown.transform, [x, y]);
+        draw(&painter);
+        if let Some(pointer) = self.pointer {
+            let stroke = Stroke::new(1.0, ui.visuals().weak_text_color());
+            painter.line(&painter.upright(pointer), stroke, Dash::Solid);
+        }
         let position = |at| shown.transform.value_from_position(at);
         let pointer = shown.response.hover_pos().map(position).map(|position| [position.x, position.y]);
         let gesture = if self.is_moved[0] {

@@ -3,7 +3,7 @@
 pub(crate) mod optimizers;
 pub(crate) mod sliders;
 
-use egui::{Button, Context, Frame, Id, Label, Margin, RichText, ScrollArea, TextStyle, Ui};
+use egui::{Button, Context, Frame, Id, Label, Margin, ScrollArea, TextStyle, Ui};
 use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec, StartPosition};
 use valleyscope_engine::noise::{NoiseInfo, NoiseKind, NoiseSpec};
 use valleyscope_engine::quantity::Temperature;
@@ -225,7 +225,7 @@ fn move_start(start: &mut StartSpec, before: &LandscapeSpec, after: &LandscapeSp
 pub(crate) fn noise_choice(ui: &mut Ui, tab: TextTab, noise: &mut NoiseSpec) {
     ui.horizontal(|ui| {
         let help = "The noise on the gradients.";
-        form::list_field(ui, NOISE, help, ("noise", tab.key()), noise.info().name, 0.0, |ui| {
+        form::list_field(ui, NOISE, help, ("noise", tab), noise.info().name, 0.0, |ui| {
             for &kind in NoiseKind::ALL {
                 let NoiseInfo { name, formula, about, source, .. } = kind.info();
                 let help = format!("{about}\n\nThe noisy gradient: {formula}\n\nSource: {source}.");
@@ -285,7 +285,7 @@ pub(crate) fn landscape_choice(
         let small = TextStyle::Small.resolve(ui.style());
         let spacing = ui.spacing();
         let button = spacing.item_spacing.x + 2.0 * spacing.button_padding.x + text_width(ui, &small, LANDSCAPE_TEXT);
-        let (id, help) = (("landscape", tab.key()), "The loss L(x, y).");
+        let (id, help) = (("landscape", tab), "The loss L(x, y).");
         form::list_field(ui, LANDSCAPE, help, id, before.kind().name(), button, |ui| {
             let known = LandscapeFormula::latest();
             let chosen = text_editor::choices(ui, Some(before.kind())).filter(|kind| *kind != before.kind());
@@ -323,7 +323,7 @@ pub(crate) fn landscape_choice(
 }
 
 fn conversion_id(tab: TextTab) -> Id {
-    Id::unique(("landscape as text", tab.key()))
+    Id::unique(("landscape as text", tab))
 }
 
 /// Shows the text of a built-in landscape, and asks whether a typed one takes its place; returns the answer, once there
@@ -364,19 +364,11 @@ fn landscape_text_editor(tab: TextTab, owner: &str) -> TextEditor<'_, LandscapeK
 
 /// Shows the button; its tooltip has the formulas of the gradient.
 fn text_button(ui: &mut Ui, tab: TextTab, landscape: &LandscapeSpec) -> bool {
-    let kind = landscape.kind();
-    let has_mistake = landscape_text_editor(tab, "").has_mistake(ui.ctx(), landscape);
-    let help = match (kind.formula(), has_mistake) {
-        (Some(_), true) => "The name or the text has a mistake; the last valid landscape is in use",
-        (Some(_), false) => "Edit the landscape's text",
-        (None, _) => "Edit a copy of the landscape as text",
-    };
-    let label = RichText::new(LANDSCAPE_TEXT).small();
-    let label = if has_mistake { label.color(ui.visuals().error_fg_color) } else { label };
-    let button = ui.add(Button::new(label)).on_hover_ui(|ui| {
+    let (button, help) = landscape_text_editor(tab, "").button(ui, LANDSCAPE_TEXT, landscape);
+    let button = ui.add(button).on_hover_ui(|ui| {
         ui.label(help);
         ui.add_space(4.0);
-        text_editor::gradient(ui, kind);
+        text_editor::gradient(ui, landscape.kind());
     });
     button.accessible_name("Landscape: text").clicked()
 }

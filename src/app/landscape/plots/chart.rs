@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use egui::{Align2, Color32, RichText, Stroke, TextStyle, Ui, vec2};
-use egui_plot::{LineStyle, Plot, PlotPoint, PlotUi, Text, VLine};
+use egui::{Align2, Color32, Stroke, Theme, Ui, Visuals, vec2};
+use egui_plot::{Plot, PlotPoint};
 use valleyscope_engine::optimizer::MarkerShape;
 use valleyscope_engine::simulation::Bucket;
 use valleyscope_experiments::view::ticks::{grouped, significant};
@@ -12,14 +12,16 @@ use valleyscope_experiments::view::{AxisScale, Dash, DiagnosticInfo, DiagnosticM
 use crate::app::landscape::branches::{MarkedChanges, branch_curve_opacity};
 use crate::app::widgets::icons::text_color;
 use crate::app::widgets::plot::{
-    CurveEnd, LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, beyond, dashes, describe, line, point, readout,
+    CurveEnd, LeavingCurve, PlotAxis, PlotFrame, PlotPainter, ShownPlot, beyond, describe, readout,
 };
-use crate::app::widgets::theme::text_width;
 use crate::draw::{CurvePoint, DiagnosticCurve, middle, range_in_view};
 
 /// The width of curves, and of those of branches, in points.
 const CURVE_WIDTH: f32 = 1.6;
 const BRANCH_WIDTH: f32 = 1.1;
+
+/// The lengths of the dashes and gaps of the line of a mark, in points.
+const MARK_DASH: [f32; 2] = [4.0, 2.47];
 
 /// The opacity of the shade over the steps at which an optimizer is ahead, and of marks that do not hold.
 const LEAD: f32 = 0.1;
@@ -135,33 +137,26 @@ impl Chart<'_> {
         let near = f64::from(CURVE_WIDTH / PlotFrame::area(frame.size).y.max(1.0)) * (y[1] - y[0]);
         let [mark, cursor] = [ui.visuals().warn_fg_color, ui.visuals().strong_text_color()];
         let (named, opacity) = (ui.visuals().hyperlink_color, branch_curve_opacity(ui.visuals()));
-        let small = TextStyle::Small.resolve(ui.style());
-        let labelled = self.marks.iter().filter_map(|mark| Some((*mark, mark.label.as_deref()?)));
-        let labels: Vec<(&ChartMark, &str, f32)> =
-            labelled.map(|(mark, label)| (mark, label, text_width(ui, &small, label))).collect();
-        let captions: Vec<Option<Text>> =
-            self.leads.iter().map(|lead| self.caption(ui, lead, &frame, y[1] - 2.0 * near)).collect();
         let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.key())), |plot| {
-            self.draw_leads(plot, captions, y, near);
+            self.draw_leads(plot, y, near, ui.visuals());
             for ChartMark { position, label, holds, marked } in &self.marks {
                 let color = match (label, holds) {
                     (None, _) => mark.gamma_multiply(0.8),
                     (_, true) => named,
                     (_, false) => named.gamma_multiply(STALE),
                 };
-                let line = VLine::new("change", *position).color(color).width(1.0);
-                plot.vline(line.style(LineStyle::Dashed { length: 4.0 }).allow_hover(false));
+                plot.dashes(&plot.upright(*position), Stroke::new(1.0, color), MARK_DASH);
                 if marked.is_muted() {
                     // Struck out.
                     let high = y[1] - 0.06 * (y[1] - y[0]);
-                    point(plot, [*position, high], MarkerShape::Cross, 5.0, cursor, y);
+                    plot.point([*position, high], MarkerShape::Cross, 5.0, cursor);
                 }
             }
-            self.draw_branches(plot, y, opacity);
-            self.draw(plot, y, near);
-            self.labels(plot, &labels, y, cursor);
+            self.draw_branches(plot, opacity);
+            self.draw(plot, near);
+            self.labels(plot, y, cursor);
             if let Some(position) = self.cursor {
-                plot.vline(VLine::new("shown step", position).color(cursor).width(1.5).allow_hover(false));
+                plot.line(&plot.upright(position), Stroke::new(1.5, cursor), Dash::Solid);
             }
         });
         if self.gutter > 0.0 {
@@ -190,20 +185,21 @@ was taken yet"
         shown
     }
 
-    /// Writes the words of marks with their positions and widths beside their lines, on the side with more room, at the
+    /// Writes the words of marks beside their lines, on the side with more room, at the
     /// top or at the bottom of the plot: where the curves are further away. Neighbours are in different lines. Words
     /// without enough room are left out, as the timeline has them, too.
-    fn labels(&self, plot: &mut PlotUi<'_>, labels: &[(&ChartMark, &str, f32)], y: [f64; 2], color: Color32) {
+    fn labels(&self, plot: &PlotPainter, y: [f64; 2], color: Color32) {
+        let labelled = self.marks.iter().filter_map(|mark| Some((*mark, mark.label.as_deref()?)));
         let middle = 0.5 * (self.x[0] + self.x[1]);
-        let is_low = self.is_low_near(labels.iter().map(|(mark, ..)| mark.position), y);
+        let is_low = self.is_low_near(labelled.clone().map(|(mark, _)| mark.position), y);
         // Below the names of those who are ahead.
         let first = usize::from(!self.leads.is_empty() && is_low);
-        for (index, &(mark, label, width)) in labels.iter().enumerate() {
+        for (index, (mark, label)) in labelled.enumerate() {
             let (position, opacity) = (mark.position, if mark.holds { 1.0 } else { STALE });
             let is_right = position > middle;
             let ends = [position, if is_right { self.x[0] } else { self.x[1] }];
-            let [from, to] = ends.map(|end| plot.screen_from_plot(PlotPoint::new(end, y[0])).x);
-            if width > (to - from).abs() {
+            let [from, to] = ends.map(|end| plot.at([end, y[0]]).x);
+            if plot.width(label) > (to - from).abs() {
                 continue;
             }
             let lines = "\n".repeat(first + index % 3);
@@ -218,47 +214,30 @@ was taken yet"
                 [true, false] => Align2::RIGHT_BOTTOM,
                 [false, false] => Align2::LEFT_BOTTOM,
             };
-            let text = RichText::new(caption).text_style(TextStyle::Small);
-            let text = Text::new("mark", PlotPoint::new(position, height), text)
-                .anchor(anchor)
-                .color(color.gamma_multiply(opacity));
-            plot.text(text.allow_hover(false));
+            plot.text([position, height], anchor, &caption, color.gamma_multiply(opacity));
         }
     }
 
-    /// Returns the caption of an interval, as long as it has room; none if not even the names have.
-    fn caption(&self, ui: &Ui, lead: &ChartLead, frame: &PlotFrame, top: f64) -> Option<Text> {
-        let [from, to] = self.in_view(lead);
-        let room = (to - from) / (self.x[1] - self.x[0]) * f64::from(PlotFrame::area(frame.size).x);
-        let (font, names) = (TextStyle::Small.resolve(ui.style()), lead.names.join(", "));
-        let whole = if self.metric == DiagnosticMetric::Loss { "ahead" } else { "ahead in loss" };
-        let mut texts = [format!("{names} {whole}"), names].into_iter();
-        let text = texts.find(|text| f64::from(text_width(ui, &font, text)) + 4.0 < room)?;
-        let at = PlotPoint::new(0.5 * (from + to), top);
-        let text = Text::new("ahead", at, RichText::new(text).text_style(TextStyle::Small)).anchor(Align2::CENTER_TOP);
-        let color =
-            if let [color] = lead.colors[..] { text_color(color, ui.theme()) } else { ui.visuals().text_color() };
-        Some(text.color(color).allow_hover(false))
-    }
-
-    fn in_view(&self, lead: &ChartLead) -> [f64; 2] {
-        lead.positions.map(|position| position.clamp(self.x[0], self.x[1]))
-    }
-
-    /// Shades the intervals in which an optimizer is ahead, with a line along the upper edge and a caption.
-    fn draw_leads(&self, plot: &mut PlotUi<'_>, captions: Vec<Option<Text>>, y: [f64; 2], near: f64) {
-        for (lead, caption) in self.leads.iter().zip(captions) {
-            let x = self.in_view(lead);
-            let mut shade = |low: f64, high: f64, color: Color32| {
-                band(plot, x.map(|x| [x, low, high]).into_iter(), color, y);
-            };
-            for (color, index) in lead.colors.iter().zip(0..) {
+    /// Shades the intervals in which an optimizer is ahead, with a line along the upper edge and as much of a caption as
+    /// has room.
+    fn draw_leads(&self, plot: &PlotPainter, y: [f64; 2], near: f64, visuals: &Visuals) {
+        for ChartLead { names, colors, positions, .. } in &self.leads {
+            let x = positions.map(|position| position.clamp(self.x[0], self.x[1]));
+            let shade = |low: f64, high: f64, color: Color32| plot.band(x.map(|x| [x, low, high]).into_iter(), color);
+            for (color, index) in colors.iter().zip(0..) {
                 let upper = y[1] - 2.0 * near * f64::from(index);
-                shade(y[0], y[1], color.gamma_multiply(LEAD / lead.colors.len() as f32));
+                shade(y[0], y[1], color.gamma_multiply(LEAD / colors.len() as f32));
                 shade(upper - 2.0 * near, upper, *color);
             }
-            if let Some(caption) = caption {
-                plot.text(caption);
+            let names = names.join(", ");
+            let whole = if self.metric == DiagnosticMetric::Loss { "ahead" } else { "ahead in loss" };
+            let mut captions = [format!("{names} {whole}"), names].into_iter();
+            let [left, right] = x.map(|x| plot.at([x, y[1]]).x);
+            if let Some(caption) = captions.find(|caption| plot.width(caption) + 4.0 < right - left) {
+                let theme = if visuals.dark_mode { Theme::Dark } else { Theme::Light };
+                let color = if let [color] = colors[..] { text_color(color, theme) } else { visuals.text_color() };
+                let at = [0.5 * (x[0] + x[1]), y[1] - 2.0 * near * colors.len() as f64];
+                plot.text(at, Align2::CENTER_TOP, &caption, color);
             }
         }
     }
@@ -280,15 +259,15 @@ was taken yet"
     }
 
     /// Draws the curves; one within `near` of another is dashed there.
-    fn draw(&self, plot: &mut PlotUi<'_>, y: [f64; 2], near: f64) {
+    fn draw(&self, plot: &PlotPainter, near: f64) {
         // Bands of several simulations would cover each other.
         for series in self.series.iter().filter(|series| series.dash == Dash::Solid) {
             for run in &series.curve.runs {
                 let ends = |of: fn(&CurvePoint) -> Option<[f64; 2]>| {
                     run.iter().filter_map(move |point| of(point).map(|[low, high]| [point.x, low, high]))
                 };
-                band(plot, ends(|point| point.band), series.color.gamma_multiply(0.18), y);
-                band(plot, ends(|point| Some(point.envelope)), series.color.gamma_multiply(0.35), y);
+                plot.band(ends(|point| point.band), series.color.gamma_multiply(0.18));
+                plot.band(ends(|point| Some(point.envelope)), series.color.gamma_multiply(0.35));
             }
         }
         for (index, ChartSeries { color, curve, dash: own_dash, .. }) in self.series.iter().enumerate() {
@@ -298,42 +277,42 @@ was taken yet"
             let below: Vec<&DiagnosticCurve> = below.map(|series| series.curve).collect();
             for run in &curve.runs {
                 if let [only] = run.as_slice() {
-                    point(plot, [only.x, only.y], MarkerShape::Circle, 2.5, *color, y);
+                    plot.point([only.x, only.y], MarkerShape::Circle, 2.5, *color);
                 }
                 if *own_dash != Dash::Solid {
                     let positions: Vec<[f64; 2]> = run.iter().map(|point| [point.x, point.y]).collect();
-                    line(plot, &positions, stroke, *own_dash, y);
+                    plot.line(&positions, stroke, *own_dash);
                     continue;
                 }
                 for Part { points, dash } in parts(run, &below, near) {
                     let positions: Vec<[f64; 2]> = run[points].iter().map(|point| [point.x, point.y]).collect();
                     match dash {
-                        None => line(plot, &positions, stroke, Dash::Solid, y),
-                        Some(length) => dashes(plot, &positions, stroke, length, y),
+                        None => plot.line(&positions, stroke, Dash::Solid),
+                        Some(length) => plot.dashes(&positions, stroke, [length; 2]),
                     }
                 }
             }
             if let (Some(_), Some(last)) = (curve.diverged, curve.points().last()) {
-                point(plot, [last.x, last.y], MarkerShape::Cross, 5.0, *color, y);
+                plot.point([last.x, last.y], MarkerShape::Cross, 5.0, *color);
             }
             for position in [self.hover, self.cursor].into_iter().flatten() {
                 if let Some(at) = nearest(curve, position) {
-                    point(plot, at, MarkerShape::Circle, 3.0, *color, y);
+                    plot.point(at, MarkerShape::Circle, 3.0, *color);
                 }
             }
         }
     }
 
     /// Draws the curves of the branches.
-    fn draw_branches(&self, plot: &mut PlotUi<'_>, y: [f64; 2], opacity: f32) {
+    fn draw_branches(&self, plot: &PlotPainter, opacity: f32) {
         for ChartSeries { color, curve, .. } in self.branches.iter().flat_map(|branch| &branch.series) {
             let color = color.gamma_multiply(opacity);
             for run in &curve.runs {
                 let positions: Vec<[f64; 2]> = run.iter().map(|point| [point.x, point.y]).collect();
-                line(plot, &positions, Stroke::new(BRANCH_WIDTH, color), Dash::Solid, y);
+                plot.line(&positions, Stroke::new(BRANCH_WIDTH, color), Dash::Solid);
             }
             if let Some(at) = self.hover.or(self.cursor).and_then(|position| nearest(curve, position)) {
-                point(plot, at, MarkerShape::Circle, 2.0, color, y);
+                plot.point(at, MarkerShape::Circle, 2.0, color);
             }
         }
     }
