@@ -166,7 +166,7 @@ impl RegisteredTab for LandscapeTab {
             area: None,
         };
         if let Some(view) = view {
-            tab.diagnostics.choose(view.plots.clone());
+            tab.diagnostics.choices = view.plots.clone();
             tab.controls.pins = view.pins.clone();
             if !is_asked {
                 tab.restore_view(view);
