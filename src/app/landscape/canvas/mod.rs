@@ -17,7 +17,7 @@ use egui::{FontId, Id, Rect, Response, Sense, TextStyle, Ui, Vec2, pos2, vec2};
 use inset::InsetArea;
 use interaction::Interaction;
 use legend::mean_losses;
-use paint::{SessionData, SharedUploads, SurfaceCache};
+use paint::{SharedUploads, SurfaceCache};
 use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::ticks::{grouped, significant};
@@ -136,10 +136,10 @@ impl LandscapePanel {
             return;
         }
         for (index, session) in snapshot.sessions.iter().enumerate() {
-            let branches = snapshot.branches_of(index).map(SessionData::branch);
-            let shown: Vec<SessionData<'_>> = std::iter::once(SessionData::own(session)).chain(branches).collect();
             for uploads in self.pane(index).all_uploads() {
-                paint::lock(uploads).absorb(snapshot.track, shown.iter().copied());
+                let branches = snapshot.branches_of(index).map(|branch| (branch.id, &branch.session));
+                let shown = std::iter::once((paint::OWN_SESSION, session)).chain(branches);
+                paint::lock(uploads).absorb(snapshot.track, shown);
             }
         }
     }
