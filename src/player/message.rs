@@ -186,8 +186,6 @@ pub struct EnsembleView {
     pub columns: Arc<Vec<[f32; 2]>>,
     /// The ensemble's mean position from the start to the session's step, thinned to a bounded number of points.
     pub mean_path: Arc<Vec<[f32; 2]>>,
-    /// The smallest box around the finite particles, as [min x, min y, max x, max y].
-    pub bounds: Option<[f64; 4]>,
     /// The diagnostics of the session's step, on the landscape in force.
     pub sample: Sample,
     /// The history of the run up to its last step, over the requested range of steps, oldest first.

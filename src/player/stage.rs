@@ -457,17 +457,8 @@ impl Drawing {
             particles: ensemble.particles(),
             columns: Arc::new(self.trail.take()),
             mean_path: Arc::new(self.mean_path.path_to(step, ensemble.mean_position())),
-            bounds: bounds(ensemble),
             sample,
             plot,
         }
     }
-}
-
-fn bounds(ensemble: &Ensemble) -> Option<[f64; 4]> {
-    let finite = ensemble.positions().filter(|[x, y]| x.is_finite() && y.is_finite());
-    finite.fold(None, |bounds: Option<[f64; 4]>, [x, y]| {
-        let [min_x, min_y, max_x, max_y] = bounds.unwrap_or([x, y, x, y]);
-        Some([min_x.min(x), min_y.min(y), max_x.max(x), max_y.max(y)])
-    })
 }
