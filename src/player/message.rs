@@ -155,6 +155,14 @@ impl BranchKind {
         }
     }
 
+    /// The changes that the branch leaves out; none of an old future.
+    pub fn removed(&self) -> &[Change] {
+        match self {
+            BranchKind::OldFuture { .. } => &[],
+            BranchKind::Without { removed, .. } => removed,
+        }
+    }
+
     /// The step from which on the branch differs from its session.
     pub fn since(&self) -> u64 {
         match self {

@@ -251,8 +251,8 @@ fn branch_ensembles<'a>(
     live: &'a Live,
     session: usize,
 ) -> impl Iterator<Item = EnsembleStyle> + 'a {
-    live.branches_of(session).flat_map(move |(branch, session)| {
-        live.visible_of(session).filter_map(move |ensemble| {
+    live.shown_branches_of(session).flat_map(move |branch| {
+        live.visible_of(&branch.session).filter_map(move |ensemble| {
             let id = spec.optimizers.iter().find(|optimizer| optimizer.id == ensemble.optimizer)?.id;
             Some(EnsembleStyle {
                 key: EnsembleKey { session: branch.id, optimizer: id },
@@ -378,7 +378,7 @@ fn draw_branch_means(
     session: usize,
 ) {
     let painter = ui.painter().with_clip_rect(canvas);
-    for view in live.branches_of(session).flat_map(|(_, session)| live.visible_of(session)) {
+    for view in live.shown_branches_of(session).flat_map(|branch| live.visible_of(&branch.session)) {
         let id = view.optimizer;
         if spec.optimizers.iter().all(|optimizer| optimizer.id != id) {
             continue;

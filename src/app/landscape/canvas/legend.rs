@@ -11,11 +11,11 @@ use valleyscope_experiments::view::ticks::significant;
 use super::CanvasLayout;
 use crate::app::landscape::branches::BRANCH_OPACITY;
 use crate::app::landscape::editor::Document;
-use crate::app::landscape::live::{Branch, LegendState, Live};
+use crate::app::landscape::live::{LegendState, Live};
 use crate::app::landscape::plots::MeanLoss;
 use crate::app::widgets::icons::{COLOR_HINT, color_menu, color_of, draw_marker, marker_of};
 use crate::app::widgets::theme::text_width;
-use crate::player::{EnsembleView, SessionView};
+use crate::player::{BranchView, EnsembleView, SessionView};
 
 const PADDING: f32 = 7.0;
 /// The parts of the padding outside and inside of a row.
@@ -165,13 +165,13 @@ struct Note {
 }
 
 fn notes(spec: &SimulationSpec, index: usize, live: &Live, width_of: impl Fn(&str) -> f32, most: f32) -> Vec<Note> {
-    let marks = live.marks_of(index);
-    let note = |(branch, session): (&Branch, &SessionView)| {
-        let drawn = elided(&branch.short_label(marks, spec), &width_of, [most; 2]);
-        let (label, losses) = (branch.label(marks, spec), mean_losses(spec, live, session));
-        Note { id: branch.id, drawn, losses, label }
+    let note = |branch: &BranchView| Note {
+        id: branch.id,
+        label: live.label_of(branch, spec),
+        drawn: elided(&live.short_label_of(branch, spec), &width_of, [most; 2]),
+        losses: mean_losses(spec, live, &branch.session),
     };
-    live.branches_of(index).map(note).collect()
+    live.shown_branches_of(index).map(note).collect()
 }
 
 /// Formats the mean losses of a branch, as in "Adam 0.12, FOCUS 0.08".

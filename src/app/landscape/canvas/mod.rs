@@ -565,9 +565,9 @@ fn summary(spec: &SimulationSpec, live: &Live, index: usize, projection: &Projec
         }
         text += ".";
     }
-    for (branch, session) in live.branches_of(index) {
-        let label = branch.label(live.marks_of(index), spec);
-        text += &format!(" Pale: {label}, mean loss {}.", mean_losses(spec, live, session));
+    for branch in live.shown_branches_of(index) {
+        let (label, losses) = (live.label_of(branch, spec), mean_losses(spec, live, &branch.session));
+        text += &format!(" Pale: {label}, mean loss {losses}.");
     }
     if let Some(particle) = live.selected {
         text += &format!(" Particle {} is selected.", particle.particle + 1);

@@ -6,10 +6,10 @@ use valleyscope_experiments::preset::LETTERS;
 use valleyscope_experiments::view::DiagnosticMetric;
 
 use crate::app::landscape::editor::Document;
-use crate::app::landscape::live::{Branch, Live};
+use crate::app::landscape::live::Live;
 use crate::app::widgets::icons::{line_color, rgb_of};
 use crate::export::{CsvCell, CsvWriter};
-use crate::player::{EnsembleView, OptimizerHistory, SessionView};
+use crate::player::{BranchView, EnsembleView, OptimizerHistory, SessionView};
 
 /// The data of the plots: the newest snapshot's, or an older one's while frozen.
 #[derive(Default)]
@@ -55,12 +55,10 @@ impl DiagnosticsHistory {
         let Some(snapshot) = &live.snapshot else { return };
         // For a moment, the snapshot may have a session whose simulation was removed.
         let sessions = || snapshot.sessions.iter().take(document.count()).enumerate();
-        let branches = || {
-            sessions().flat_map(|(index, _)| live.branches_of(index).map(move |(branch, view)| (index, branch, view)))
-        };
+        let branches = || sessions().flat_map(|(index, _)| live.shown_branches_of(index));
         let mut fingerprint = vec![snapshot.run, snapshot.settings, snapshot.last_step];
         let own = sessions().map(|(index, session)| (index as u64, session));
-        let all = own.chain(branches().map(|(_, branch, session)| (branch.id, session)));
+        let all = own.chain(branches().map(|branch| (branch.id, &branch.session)));
         for (id, view) in all.flat_map(|(id, session)| session.ensembles.iter().map(move |view| (id, view))) {
             fingerprint.extend([id, u64::from(view.optimizer), view.particles as u64, view.plot.len() as u64]);
             fingerprint.extend(view.plot.first().map(|bucket| bucket.first_step));
@@ -72,17 +70,17 @@ impl DiagnosticsHistory {
             return;
         }
         self.fingerprint = fingerprint;
-        let shown = branches().map(|(_, branch, _)| branch.last_step);
+        let shown = branches().map(|branch| branch.session.last_step);
         self.last_step = shown.fold(snapshot.last_step, u64::max);
         let histories = |index: usize, session: &SessionView, since: u64| -> Vec<EnsembleHistory> {
             session.ensembles.iter().map(|view| EnsembleHistory::of(view, index, since)).collect()
         };
         self.ensembles = sessions().flat_map(|(index, session)| histories(index, session, 0)).collect();
-        let branch = |(index, branch, session): (usize, &Branch, &SessionView)| BranchHistory {
-            id: branch.id,
-            session: index,
+        let branch = |BranchView { id, kind, session }: &BranchView| BranchHistory {
+            id: *id,
+            session: kind.session(),
             label: String::new(),
-            ensembles: histories(index, session, branch.since),
+            ensembles: histories(kind.session(), session, kind.since()),
         };
         self.branches = branches().map(branch).collect();
     }
@@ -92,8 +90,9 @@ impl DiagnosticsHistory {
     pub(super) fn name(&mut self, document: &Document, live: &Live) {
         for history in &mut self.branches {
             let spec = document.specs().nth(history.session);
-            if let (Some(branch), Some(spec)) = (live.branches.shown(history.id), spec) {
-                history.label = branch.label(live.marks_of(history.session), spec);
+            let branch = live.shown_branches_of(history.session).find(|branch| branch.id == history.id);
+            if let (Some(branch), Some(spec)) = (branch, spec) {
+                history.label = live.label_of(branch, spec);
             }
         }
         for (index, spec) in document.specs().enumerate() {
