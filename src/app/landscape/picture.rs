@@ -18,6 +18,7 @@ use valleyscope_experiments::preset::TitledSimulation;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{DiagnosticMetric, ViewSettings, simulation_colors};
 
+use super::canvas::legend::show_rows;
 use super::canvas::{LandscapePanel, View};
 use super::picture_options::{PictureExtent, VariedSettings};
 use super::plots::{DiagnosticsPanel, PlotChoices};
@@ -217,8 +218,7 @@ impl PictureStage {
                 inner.min.y = heading(ui, inner, title);
             }
             if options.legend {
-                inner.min.y =
-                    part(ui, inner, "legend", |ui| landscape.picture_legend(ui, document, live)).bottom() + 4.0;
+                inner.min.y = part(ui, inner, "legend", |ui| show_rows(ui, document, live, true)).bottom() + 4.0;
             }
             let [left, right] = halves(options, inner);
             if let Some(left) = left {

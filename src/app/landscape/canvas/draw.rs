@@ -157,7 +157,7 @@ impl LandscapePanel {
         if layout.has_axes && matches!(projection, Projection::Plane(_)) {
             on(&outside).draw_plane_axes(layout.labelled);
         }
-        let chosen_color = legend.show(ui, canvas, live);
+        legend.show(ui, canvas, document, live);
         if layout.has_axes
             && let Some(pointer) = response.hover_pos()
             && !response.dragged()
@@ -178,9 +178,6 @@ impl LandscapePanel {
             current_text_value: Some(summary(spec, live, index, &projection, left_out)),
             ..WidgetInfo::new(egui::Role::Canvas)
         });
-        if let Some(chosen) = chosen_color {
-            chosen.apply(document, live);
-        }
     }
 
     fn scene(

@@ -165,7 +165,7 @@ impl LandscapePanel {
     pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
         self.tools(ui, document, live, requests);
         if document.count() > 1 {
-            Self::legend_row(ui, document, live);
+            legend::show_rows(ui, document, live, false);
         }
         self.cover = 0.0;
         self.canvases(ui, CanvasParts::all(), document, live, requests);
@@ -173,7 +173,7 @@ impl LandscapePanel {
 
     /// Shows the landscape below its legend, which so covers no particle.
     pub fn presentation(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
-        Self::legend_row(ui, document, live);
+        legend::show_rows(ui, document, live, false);
         self.cover = 0.0;
         self.canvases(ui, CanvasParts { has_legend: false, ..CanvasParts::all() }, document, live, requests);
     }
@@ -190,13 +190,6 @@ impl LandscapePanel {
     pub(crate) fn look_from(&mut self, document: &Document, orbit: Orbit) {
         self.begin_framing(document.count(), document);
         self.panes[0].framing.look_from(orbit);
-    }
-
-    /// Shows the legend above the canvases.
-    fn legend_row(ui: &mut Ui, document: &mut Document, live: &mut Live) {
-        if let Some(chosen) = legend::show_rows(ui, document, live, legend::Rows::All) {
-            chosen.apply(document, live);
-        }
     }
 
     /// Shows the canvases. While the camera turns from space to the plane, the surface is still shown.
@@ -279,11 +272,6 @@ impl LandscapePanel {
         }
         self.update_framing(ui, &canvases, document, live);
         self.draw_all(ui, &canvases, document, live);
-    }
-
-    /// Shows the legend of the shown ensembles in rows.
-    pub fn picture_legend(&self, ui: &mut Ui, document: &Document, live: &mut Live) {
-        legend::show_rows(ui, document, live, legend::Rows::Shown);
     }
 
     /// Shows the tools above the canvas: in a row, or in a menu where a row does not fit.
