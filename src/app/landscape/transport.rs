@@ -116,7 +116,7 @@ pub(crate) fn step(snapshot: &Snapshot) -> String {
     format!("Step {}", grouped(snapshot.step))
 }
 
-fn in_words(playback: Playback) -> &'static str {
+pub(crate) fn in_words(playback: Playback) -> &'static str {
     match playback {
         Playback::Playing => "playing",
         Playback::Paused => "paused",

@@ -25,11 +25,12 @@ use valleyscope_experiments::view::{AutoScale, Camera, Orbit, ViewProjection};
 
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
+use crate::app::landscape::transport::in_words;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::graphics::Graphics;
 use crate::app::widgets::theme::{self, text_width};
 use crate::draw::{LabelledSides, Projection};
-use crate::player::{Playback, Snapshot};
+use crate::player::Snapshot;
 
 pub use crate::app::widgets::icons::line_color;
 pub use camera::{Bounds, Follower, FramedEnsembles, fitted, limited, panned, zoomed};
@@ -375,7 +376,7 @@ fn is_small((layout, _): &(CanvasLayout, Response)) -> bool {
 /// The size of a canvas, in points, below which it has no axes and no colour bar.
 const LEAST_CANVAS: f32 = 110.0;
 
-/// The areas of the canvas and of the parts around it, and the fonts of their labels.
+/// The areas of the canvas and of the parts around it, and the font of their labels.
 pub(crate) struct CanvasLayout {
     pub canvas: Rect,
     /// The area of the colour bar; `None` where it is not wanted or has no room.
@@ -383,7 +384,6 @@ pub(crate) struct CanvasLayout {
     /// Whether there is room for the axes.
     pub has_axes: bool,
     pub font: FontId,
-    pub body: FontId,
     /// True if space is scarce, so that legends are short and keys are omitted.
     pub compact: bool,
     /// Whether the legend is on the canvas.
@@ -396,8 +396,6 @@ pub(crate) struct CanvasLayout {
     pub inset: Option<Box<InsetArea>>,
 }
 
-/// Both sides, as of a single canvas.
-const BOTH: LabelledSides = LabelledSides { left: true, below: true };
 /// The gap between canvases side by side, in points.
 const GAP: f32 = 10.0;
 /// The width of a canvas, in points, below which two are one above the other.
@@ -407,41 +405,29 @@ impl CanvasLayout {
     /// Lays out the canvas, with a colour bar or without one. In space it has its axes inside, and so reaches the
     /// edges.
     pub(crate) fn new(ui: &Ui, area: Rect, in_space: bool, has_bar: bool) -> CanvasLayout {
-        let font = TextStyle::Small.resolve(ui.style());
-        let width = |text: &str| text_width(ui, &font, text);
+        let bare = CanvasLayout::bare(ui, area);
+        let font = &bare.font;
+        let width = |text: &str| text_width(ui, font, text);
         // Labels of fixed widths, so that the canvas does not move while the view does.
         let left = if in_space { 4.0 } else { width("−0.0000") + 10.0 };
         let right = if has_bar { color_bar::STRIP + width("−0.001") + 20.0 } else { width("0.000") };
-        let body = TextStyle::Body.resolve(ui.style());
-        let pixels_per_point = ui.ctx().pixels_per_point();
         if area.width() < left + right + LEAST_CANVAS || area.height() < LEAST_CANVAS {
-            return CanvasLayout::bare(ui, area);
+            return bare;
         }
         // The labels of the ticks and the name of the axis.
-        let line = ui.fonts_mut(|fonts| fonts.row_height(&font));
+        let line = ui.fonts_mut(|fonts| fonts.row_height(font));
         let below = if in_space { 8.0 } else { (2.0 * line + 8.0).max(2.0 * font.size + 14.0) };
         let above = font.size + 8.0;
         let canvas = Rect::from_min_max(
             pos2(area.left() + left, area.top() + above),
             pos2(area.right() - right, area.bottom() - below),
         )
-        .round_to_pixels(pixels_per_point);
+        .round_to_pixels(ui.ctx().pixels_per_point());
         let bar_left = canvas.right() + 10.0;
         let bar = Rect::from_min_max(pos2(bar_left, canvas.top()), pos2(bar_left + color_bar::STRIP, canvas.bottom()));
         let bar = has_bar.then_some(bar);
         let compact = canvas.width() < 420.0 || canvas.height() < 240.0;
-        CanvasLayout {
-            canvas,
-            bar,
-            has_axes: true,
-            font,
-            body,
-            compact,
-            has_legend: true,
-            labelled: BOTH,
-            title: None,
-            inset: None,
-        }
+        CanvasLayout { canvas, bar, has_axes: true, compact, ..bare }
     }
 
     /// Lays out a canvas with nothing around it.
@@ -451,10 +437,9 @@ impl CanvasLayout {
             bar: None,
             has_axes: false,
             font: TextStyle::Small.resolve(ui.style()),
-            body: TextStyle::Body.resolve(ui.style()),
             compact: true,
             has_legend: true,
-            labelled: BOTH,
+            labelled: LabelledSides { left: true, below: true },
             title: None,
             inset: None,
         }
@@ -472,11 +457,11 @@ impl CanvasLayout {
         share_axes: bool,
     ) -> Vec<CanvasLayout> {
         let around = CanvasLayout::new(ui, area, in_space, has_bar);
-        let (inner, font, body) = (around.canvas, around.font, around.body);
+        let inner = around.canvas;
         let is_narrow = inner.width() < 2.0 * NARROW_CANVAS || inner.height() > 1.1 * inner.width();
         let columns = if count == 2 && is_narrow { 1 } else { 2 };
         let rows = count.div_ceil(columns);
-        let title = ui.fonts_mut(|fonts| fonts.row_height(&body)) + 6.0;
+        let title = ui.text_style_height(&TextStyle::Body) + 6.0;
         let has_axes = around.has_axes;
         // What is left and below of each canvas, beside what is at the edges of the whole.
         let between = match has_axes && !share_axes {
@@ -484,7 +469,7 @@ impl CanvasLayout {
             false => Vec2::ZERO,
         };
         // The name of the vertical axis and that of the bar are in the row of the titles.
-        let top = if has_axes { inner.top() - font.size - 8.0 } else { inner.top() };
+        let top = if has_axes { inner.top() - around.font.size - 8.0 } else { inner.top() };
         let room = vec2(inner.width(), inner.bottom() - top);
         let gaps = vec2((columns - 1) as f32 * (GAP + between.x), (rows - 1) as f32 * (2.0 + between.y));
         let size = vec2((room.x - gaps.x) / columns as f32, (room.y - gaps.y - rows as f32 * title) / rows as f32);
@@ -506,8 +491,6 @@ impl CanvasLayout {
                 canvas,
                 bar,
                 has_axes,
-                font: font.clone(),
-                body: body.clone(),
                 compact,
                 has_legend: false,
                 labelled: LabelledSides {
@@ -515,7 +498,7 @@ impl CanvasLayout {
                     below: !share_axes || is_lowest,
                 },
                 title: Some(Rect::from_min_max(canvas.left_top() - vec2(0.0, title), canvas.right_top())),
-                inset: None,
+                ..CanvasLayout::bare(ui, area)
             }
         };
         (0..count).map(layout).collect()
@@ -535,12 +518,7 @@ fn summary(spec: &SimulationSpec, live: &Live, index: usize, projection: &Projec
         text += &format!(" A surface in space, seen from {elevation}° above, azimuth {azimuth}°.");
     }
     let Some(session) = live.session(index) else { return text + " Nothing is simulated yet." };
-    let playback = match live.playback() {
-        Playback::Playing => "playing",
-        Playback::Paused => "paused",
-        Playback::Finished => "finished",
-    };
-    text += &format!(" Step {}, {playback}.", grouped(session.step));
+    text += &format!(" Step {}, {}.", grouped(session.step), in_words(live.playback()));
     for view in live.visible(index) {
         let name = spec.name_of(view.optimizer).unwrap_or_else(|| "An optimizer".to_owned());
         let loss = significant(view.sample.loss.mean, 4);
