@@ -200,6 +200,13 @@ pub struct EnsembleView {
     pub plot: Vec<Bucket>,
 }
 
+impl EnsembleView {
+    /// The positions of the particles at the session's step.
+    pub fn newest(&self) -> &[[f32; 2]] {
+        &self.columns[self.columns.len().saturating_sub(self.particles)..]
+    }
+}
+
 /// The speed of a playing simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Speed {

@@ -73,7 +73,7 @@ impl LandscapeTab {
         let (draft, step) = (&self.editor.draft, self.editor.lesson_step());
         self.stage.prepare(ctx, &draft.lesson.steps, step);
         self.live.run_marks = run_marks(&draft.lesson, step, draft.document.spec(0).steps, holds);
-        self.landscape.color_lesson(draft.lesson.landscapes());
+        self.landscape.color_lesson(&draft.lesson);
     }
 
     /// Returns the lesson's step if it shows anything beside the landscape.

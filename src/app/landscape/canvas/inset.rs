@@ -160,7 +160,7 @@ impl LandscapePanel {
 
     /// Returns the viewport of an inset of a pane's canvas, once its camera is known.
     pub(super) fn inset_viewport(&self, framed: usize, canvas: Rect) -> Option<Viewport> {
-        let camera = self.panes[framed].framing.lens_camera()?;
+        let camera = self.panes[framed].framing.lens.camera?;
         Some(Viewport { camera, size_px: canvas.size().into() })
     }
 }

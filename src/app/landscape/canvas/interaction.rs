@@ -7,9 +7,9 @@ use valleyscope_engine::landscape::Landscape;
 use valleyscope_engine::quantity::StartCoordinate;
 use valleyscope_engine::simulation::{ParticleId, SimulationSpec};
 use valleyscope_experiments::view::ticks::significant;
-use valleyscope_experiments::view::{Camera, Viewport};
+use valleyscope_experiments::view::{Camera, Orbit, Viewport};
 
-use super::camera::{CameraMove, limited, panned, start_xy, stretched, zoomed, zoomed_about};
+use super::camera::{limited, panned, start_xy, stretched, zoomed, zoomed_about};
 use super::legend::OverlayColors;
 use crate::app::landscape::live::Live;
 use crate::app::shell::actions::Requests;
@@ -36,6 +36,16 @@ const KEY_ZOOM: f64 = 1.25;
 /// The angle by which a drag over a point of the screen, or an arrow key, turns the surface, in degrees.
 const DRAG_TURN: f64 = 0.4;
 const KEY_TURN: f64 = 5.0;
+
+/// The camera movement requested by a frame's input.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum CameraMove {
+    Stay,
+    To(Camera),
+    /// Looks at the surface in space from another direction.
+    From(Orbit),
+    Fit,
+}
 
 /// The drag in progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -265,8 +275,7 @@ pub fn nearest_particle(
 ) -> Option<ParticleId> {
     let mut near: Vec<(f32, ParticleId, [f64; 2])> = Vec::new();
     for view in live.simulated(session) {
-        let newest = view.columns.len().saturating_sub(view.particles);
-        for (particle, position) in view.columns[newest..].iter().enumerate() {
+        for (particle, position) in view.newest().iter().enumerate() {
             let xy = position.map(f64::from);
             let Some([px, py]) = projection.px(xy) else { continue };
             let distance = (px - at[0]).hypot(py - at[1]);

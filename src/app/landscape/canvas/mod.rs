@@ -20,6 +20,7 @@ use legend::mean_losses;
 use paint::{SharedUploads, SurfaceCache};
 use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::simulation::SimulationSpec;
+use valleyscope_experiments::preset::LessonDraft;
 use valleyscope_experiments::view::ticks::{grouped, significant};
 use valleyscope_experiments::view::{AutoScale, Camera, Orbit, ViewProjection};
 
@@ -33,7 +34,7 @@ use crate::draw::{LabelledSides, Projection};
 use crate::player::Snapshot;
 
 pub use crate::app::widgets::icons::line_color;
-pub use camera::{Bounds, Follower, FramedEnsembles, fitted, limited, panned, zoomed};
+pub use camera::{Bounds, Follower, fitted, framed, limited, panned, zoomed};
 pub(crate) use color_bar::{FIRST_SCALE, color_scale, colormap_name};
 pub use interaction::{Readout, Tool, nearest_particle};
 pub use particle::{FormulaPanel, Glyph, compressed_length, glyphs};
@@ -61,8 +62,8 @@ pub struct LandscapePanel {
     /// Whether the canvases had cameras of their own in the last frame.
     had_own_cameras: bool,
     auto_scale: AutoScale,
-    /// The landscapes of the lesson; none without a lesson.
-    of_lesson: Vec<LandscapeSpec>,
+    /// The lesson, and the landscapes that its steps show.
+    of_lesson: Option<(LessonDraft, Vec<LandscapeSpec>)>,
     tool: Tool,
     /// The size of the first canvas when it was last shown.
     last_size: Vec2,
@@ -112,7 +113,7 @@ impl LandscapePanel {
             panes: vec![Pane::default()],
             had_own_cameras: false,
             auto_scale: AutoScale::default(),
-            of_lesson: Vec::new(),
+            of_lesson: None,
             tool: Tool::default(),
             last_size: FIRST_SIZE,
             contained: None,
@@ -136,8 +137,9 @@ impl LandscapePanel {
         if self.render_state.is_none() {
             return;
         }
-        for (index, session) in snapshot.sessions.iter().enumerate() {
-            for uploads in self.pane(index).all_uploads() {
+        self.keep_panes(self.panes.len().max(snapshot.sessions.len()));
+        for (index, (session, pane)) in snapshot.sessions.iter().zip(&self.panes).enumerate() {
+            for uploads in pane.all_uploads() {
                 let branches = snapshot.branches_of(index).map(|branch| (branch.id, &branch.session));
                 let shown = std::iter::once((paint::OWN_SESSION, session)).chain(branches);
                 paint::lock(uploads).absorb(snapshot.track, shown);
@@ -145,12 +147,14 @@ impl LandscapePanel {
         }
     }
 
-    /// Returns the pane of this index, which is made if it is missing.
-    fn pane(&mut self, index: usize) -> &mut Pane {
-        if self.panes.len() <= index {
-            self.panes.resize_with(index + 1, Pane::default);
+    /// Removes the panes of simulations that are gone, and makes those that are missing.
+    fn keep_panes(&mut self, count: usize) {
+        if self.panes.len() > count
+            && let Some(render_state) = &self.render_state
+        {
+            paint::remove_from(render_state, count);
         }
-        &mut self.panes[index]
+        self.panes.resize_with(count, Pane::default);
     }
 
     pub fn camera(&self) -> Camera {
@@ -246,9 +250,8 @@ impl LandscapePanel {
     /// Keeps the positions of so many steps for the trails of each of `count` simulations, also before the landscape is
     /// first drawn.
     pub fn keep_trails(&mut self, count: usize, columns: usize) {
-        for index in 0..count {
-            self.pane(index).keep_trails(columns);
-        }
+        self.keep_panes(count);
+        self.panes.iter().for_each(|pane| pane.keep_trails(columns));
     }
 
     /// Widens the view once, at the next picture, where that is wider than `aspect` times its height, so that it shows

@@ -8,7 +8,6 @@ use egui::{
     Align2, Color32, DragValue, FontId, FontSelection, Galley, Grid, Label, Painter, Pos2, Rect, RichText, Shape,
     Stroke, TextStyle, Ui, Vec2, pos2, vec2,
 };
-use valleyscope_engine::landscape::Landscape;
 use valleyscope_engine::optimizer::{ArrowRole, PartRole, StepInputs};
 use valleyscope_engine::shares::Shares;
 use valleyscope_engine::simulation::{ParticleId, SimulationSpec, StepTrace};
@@ -530,35 +529,19 @@ pub(crate) fn result_color(ui: &Ui) -> Color32 {
     }
 }
 
-/// A particle's position, and the gradient there without noise.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct PreStepReadout {
-    pub position: [f64; 2],
-    pub gradient: [f64; 2],
-}
-
-impl PreStepReadout {
-    pub(crate) fn of(particle: ParticleId, live: &Live, landscape: &Landscape) -> Option<PreStepReadout> {
-        let view = live.visible(live.chosen).find(|view| view.optimizer == particle.optimizer)?;
-        let newest = view.columns.len().checked_sub(view.particles)?;
-        let position = view.columns[newest..].get(particle.particle)?.map(f64::from);
-        Some(PreStepReadout { position, gradient: landscape.gradient(position) })
-    }
-}
-
 /// Shows the position of the selected particle, and how to see its next step.
-pub(crate) fn show_pre_step_readout(ui: &mut Ui, spec: &SimulationSpec, live: &Live) {
+fn show_pre_step_readout(ui: &mut Ui, spec: &SimulationSpec, live: &Live) {
     ui.label("Press → for this particle’s next step, formula by formula.");
-    let landscape = spec.landscape.landscape();
-    let Some(readout) = live.selected.and_then(|particle| PreStepReadout::of(particle, live, &landscape)) else {
-        return;
-    };
+    let Some(ParticleId { optimizer, particle }) = live.selected else { return };
+    let Some(view) = live.visible(live.chosen).find(|view| view.optimizer == optimizer) else { return };
+    let Some(position) = view.newest().get(particle).map(|position| position.map(f64::from)) else { return };
+    let gradient = spec.landscape.landscape().gradient(position);
     ui.add_space(4.0);
     ui.label("Where it is now:");
     Grid::new("pre-step readout").num_columns(3).spacing([12.0, 2.0]).show(ui, |ui| {
         for (axis, name) in ["x", "y"].into_iter().enumerate() {
-            ui.label(format!("{name} = {}", text(readout.position[axis])));
-            ui.label(format!("∂L/∂{name} = {}", text(readout.gradient[axis])));
+            ui.label(format!("{name} = {}", text(position[axis])));
+            ui.label(format!("∂L/∂{name} = {}", text(gradient[axis])));
             ui.end_row();
         }
     });
