@@ -11,6 +11,7 @@ use super::branches;
 use super::branches::MarkedChanges;
 use super::editor::Document;
 use super::live::{Live, RunMark};
+use super::transport::step_text;
 use crate::app::shell::actions::{Action, DIGIT_KEYS, Keys, LandscapeAction, Requests};
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::app::widgets::number::TypedField;
@@ -123,8 +124,8 @@ impl TimelineBar {
         if let Some(pointer) = response.hover_pos() {
             let text = match self.chosen {
                 Some(chosen) => loop_text(chosen),
-                None if response.dragged() => format!("Step {}", grouped(step)),
-                None => format!("Step {}", grouped(rail.step(pointer.x))),
+                None if response.dragged() => step_text(step),
+                None => step_text(rail.step(pointer.x)),
             };
             response.on_hover_text_at_pointer(text);
         }
