@@ -22,7 +22,7 @@ pub use line_colors::{Dash, OwnColors, Pen, assigned_colors, simulation_colors, 
 pub use range::{Band, DiagnosticInfo, DiagnosticMetric};
 pub use space::{AxisLabel, AxisLine, Orbit, Projected, Ray, SpaceAxes, SpaceAxesStyle, SpaceView, ViewAxes};
 pub use ticks::AxisScale;
-pub use triangle::{Prediction, ReferenceTriangle, Triangle, TrianglePoint};
+pub use triangle::{ReferenceTriangle, Triangle, TrianglePoint};
 
 /// The drawing settings of the landscape.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use egui::{Align2, Color32, RichText, Stroke, TextStyle, Ui, vec2};
+use egui::{Align, Align2, Color32, RichText, Stroke, TextStyle, Ui, vec2};
 use egui_plot::{LineStyle, Plot, PlotPoint, PlotUi, Text, VLine};
 use valleyscope_engine::optimizer::MarkerShape;
 use valleyscope_engine::simulation::Bucket;
@@ -130,15 +130,8 @@ impl Chart<'_> {
         let labelled = self.marks.iter().filter_map(|mark| Some((*mark, mark.label.as_deref()?)));
         let labels: Vec<(&ChartMark, &str, f32)> =
             labelled.map(|(mark, label)| (mark, label, text_width(ui, &small, label))).collect();
-        let captions: Vec<(String, f32)> = self
-            .leads
-            .iter()
-            .map(|lead| format!("{} ahead", lead.name))
-            .map(|text| {
-                let width = text_width(ui, &small, &text);
-                (text, width)
-            })
-            .collect();
+        let captions = self.leads.iter().map(|lead| format!("{} ahead", lead.name));
+        let captions: Vec<(f32, String)> = captions.map(|text| (text_width(ui, &small, &text), text)).collect();
         let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.key())), |plot| {
             self.draw_leads(plot, &captions, y, near);
             for ChartMark { position, label, holds, marked } in &self.marks {
@@ -173,10 +166,7 @@ impl Chart<'_> {
             let text = match self.metric {
                 _ if self.series.is_empty() => "No optimizer is shown",
                 DiagnosticMetric::FreeEnergy => "Needs 3 particles or more,\nnot all on a line",
-                _ if !has_steps => {
-                    "No step
-was taken yet"
-                }
+                _ if !has_steps => "No step\nwas taken yet",
                 _ => "No finite values",
             };
             shown.note(ui, text);
@@ -210,15 +200,10 @@ was taken yet"
                 true => (format!("{lines}{caption}"), y[1]),
                 false => (format!("{caption}{lines}"), y[0]),
             };
-            let anchor = match [is_right, is_low] {
-                [true, true] => Align2::RIGHT_TOP,
-                [false, true] => Align2::LEFT_TOP,
-                [true, false] => Align2::RIGHT_BOTTOM,
-                [false, false] => Align2::LEFT_BOTTOM,
-            };
+            let anchor = [if is_right { Align::RIGHT } else { Align::LEFT }, if is_low { Align::TOP } else { Align::BOTTOM }];
             let text = RichText::new(caption).text_style(TextStyle::Small);
             let text = Text::new("mark", PlotPoint::new(position, height), text)
-                .anchor(anchor)
+                .anchor(Align2(anchor))
                 .color(color.gamma_multiply(opacity));
             plot.text(text.allow_hover(false));
         }
@@ -226,8 +211,8 @@ was taken yet"
 
     /// Shades the intervals in which an optimizer is ahead, with a line along the upper edge and a caption where it has
     /// room. The captions have widths in points.
-    fn draw_leads(&self, plot: &mut PlotUi<'_>, captions: &[(String, f32)], y: [f64; 2], near: f64) {
-        for (lead, (caption, width)) in self.leads.iter().zip(captions) {
+    fn draw_leads(&self, plot: &mut PlotUi<'_>, captions: &[(f32, String)], y: [f64; 2], near: f64) {
+        for (lead, (width, caption)) in self.leads.iter().zip(captions) {
             let [from, to] = lead.positions.map(|position| position.clamp(self.x[0], self.x[1]));
             let mut shade = |low: f64, opacity: f32| {
                 band(plot, [from, to].map(|x| [x, low, y[1]]).into_iter(), lead.color.gamma_multiply(opacity), y);
