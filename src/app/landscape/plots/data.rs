@@ -14,9 +14,6 @@ use crate::player::{BranchView, EnsembleView, OptimizerHistory, SessionView};
 /// The data of the plots: the newest snapshot's, or an older one's while frozen.
 #[derive(Default)]
 pub(super) struct DiagnosticsHistory {
-    /// Identifies the data: run, number of set settings, last step, and for each curve its ends and its number of
-    /// buckets.
-    pub fingerprint: Vec<u64>,
     /// The last step of the run and its shown branches.
     pub last_step: u64,
     /// The last step of the preset's run, at which the player pauses; `None` for a run without an end.
@@ -48,28 +45,13 @@ pub(super) struct EnsembleHistory {
 }
 
 impl DiagnosticsHistory {
-    /// Takes the data of the newest snapshot's sessions and shown branches if they differ. [`DiagnosticsHistory::name`]
-    /// sets the names.
+    /// Takes the data of the newest snapshot's sessions and shown branches. [`DiagnosticsHistory::name`] sets the names.
     pub(super) fn update(&mut self, document: &Document, live: &Live) {
         self.pause = document.spec(0).steps;
         let Some(snapshot) = &live.snapshot else { return };
         // For a moment, the snapshot may have a session whose simulation was removed.
         let sessions = || snapshot.sessions.iter().take(document.count()).enumerate();
         let branches = || sessions().flat_map(|(index, _)| live.shown_branches_of(index));
-        let mut fingerprint = vec![snapshot.run, snapshot.settings, snapshot.last_step];
-        let own = sessions().map(|(index, session)| (index as u64, session));
-        let all = own.chain(branches().map(|branch| (branch.id, &branch.session)));
-        for (id, view) in all.flat_map(|(id, session)| session.ensembles.iter().map(move |view| (id, view))) {
-            fingerprint.extend([id, u64::from(view.optimizer), view.particles as u64, view.plot.len() as u64]);
-            fingerprint.extend(view.plot.first().map(|bucket| bucket.first_step));
-            let last = view.plot.last().into_iter();
-            // All losses of a recorded cloud change with the landscape, also where a look back changes that.
-            fingerprint.extend(last.flat_map(|it| [it.first_step, it.steps, it.loss.mean.to_bits()]));
-        }
-        if fingerprint == self.fingerprint {
-            return;
-        }
-        self.fingerprint = fingerprint;
         let shown = branches().map(|branch| branch.session.last_step);
         self.last_step = shown.fold(snapshot.last_step, u64::max);
         let histories = |index: usize, session: &SessionView, since: u64| -> Vec<EnsembleHistory> {

@@ -74,10 +74,9 @@ pub struct DiagnosticsPanel {
     detail: Option<PlotRequest>,
 }
 
-/// The drawn curves, remade only when something changes.
+/// The drawn curves.
 #[derive(Default)]
 struct Curves {
-    key: Option<CurvesKey>,
     metrics: Vec<MetricCurves>,
     /// The intervals in which one of the shown ensembles is ahead; none side by side.
     leads: Vec<Lead>,
@@ -90,14 +89,6 @@ struct MetricCurves {
     session: Vec<DiagnosticCurve>,
     /// The curve of each ensemble of each shown branch.
     branches: Vec<Vec<DiagnosticCurve>>,
-}
-
-#[derive(Clone, PartialEq)]
-struct CurvesKey {
-    fingerprint: Vec<u64>,
-    metrics: Vec<DiagnosticMetric>,
-    choices: PlotChoices,
-    hidden: BTreeSet<u32>,
 }
 
 impl DiagnosticsPanel {
@@ -214,17 +205,7 @@ impl DiagnosticsPanel {
     }
 
     fn update_curves(&mut self, metrics: &[DiagnosticMetric], hidden: &BTreeSet<u32>) {
-        let history = &self.history;
-        let key = CurvesKey {
-            fingerprint: history.fingerprint.clone(),
-            metrics: metrics.to_vec(),
-            choices: self.choices.clone(),
-            hidden: hidden.clone(),
-        };
-        if self.curves.key.as_ref() == Some(&key) {
-            return;
-        }
-        let x_scale = self.x_scale();
+        let (history, x_scale) = (&self.history, self.x_scale());
         let curves_of = |&metric: &DiagnosticMetric| {
             let histories = history.ensembles.iter().map(|ensemble| &ensemble.buckets);
             let y_scale = diagnostic_scale(metric, self.choices.log.contains(&metric), histories);
@@ -241,7 +222,7 @@ impl DiagnosticsPanel {
         let shown = history.ensembles.iter().enumerate().filter(|(_, it)| !hidden.contains(&it.optimizer));
         let shown: Vec<_> = shown.map(|(index, it)| (index, it.particles, it.buckets.as_slice())).collect();
         let leads = if history.is_side_by_side() { Vec::new() } else { leads(&shown) };
-        self.curves = Curves { metrics: metrics.iter().map(curves_of).collect(), leads, key: Some(key) };
+        self.curves = Curves { metrics: metrics.iter().map(curves_of).collect(), leads };
     }
 
     /// Returns the marks of changed settings on the axis of steps.
