@@ -233,7 +233,7 @@ pub(super) fn show(ui: &mut Ui, view: &mut ViewSettings) {
     });
     ui.separator();
     for projection in ViewProjection::ALL {
-        radio_button(ui, &mut view.projection, projection, projection.title());
+        radio_button(ui, &mut view.projection, projection, projection.words()[2]);
     }
     let mut has_inset = view.inset.is_some();
     if check_box(ui, &mut has_inset, "Inset with the view along the valley").changed() {

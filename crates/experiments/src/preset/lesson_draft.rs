@@ -103,10 +103,9 @@ impl LessonDraft {
 
     /// Returns the view in force at a step; `None` if no step of the lesson has one.
     pub fn view_at(&self, step: usize) -> Option<ViewSettings> {
-        let views: Vec<(usize, &ViewSettings)> =
-            self.steps.iter().enumerate().filter_map(|(index, step)| Some((index, step.view.as_ref()?))).collect();
-        let newest = views.iter().rev().find(|(index, _)| *index <= step).map(|(_, view)| (*view).clone());
-        (!views.is_empty()).then(|| newest.or_else(|| self.view.clone()).unwrap_or_default())
+        let newest = self.steps.iter().take(step + 1).rev().find_map(|step| step.view.as_ref());
+        let has_view = self.steps.iter().any(|step| step.view.is_some());
+        has_view.then(|| newest.or(self.view.as_ref()).cloned().unwrap_or_default())
     }
 
     /// Returns the first rule that a step breaks.

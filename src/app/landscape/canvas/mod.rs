@@ -314,8 +314,8 @@ impl LandscapePanel {
             .on_hover_text("Arrows on the selected particle: gradient, momentum, step and more.");
         ui.separator();
         for projection in ViewProjection::ALL {
-            ui.selectable_value(&mut document.view.projection, projection, projection.label())
-                .on_hover_text(projection.title());
+            let [_, label, description] = projection.words();
+            ui.selectable_value(&mut document.view.projection, projection, label).on_hover_text(description);
         }
         if document.count() > 1 {
             let mut is_linked = !live.has_own_cameras;
