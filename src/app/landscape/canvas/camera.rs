@@ -498,11 +498,8 @@ impl LandscapePanel {
                 self.use_inset(ui, inset, (index, framed), document, live, requests);
             }
             let projection = self.projection((index, framed), response.rect, scale, document);
-            let interaction = &mut self.panes[index].interaction;
-            interaction.tool = self.tool;
-            let camera_move =
-                interaction.handle(ui, response, &projection, document.spec_mut(index), (&mut *live, index), requests);
-            self.tool = interaction.tool;
+            let (spec, live) = (document.spec_mut(index), (&mut *live, index));
+            let camera_move = self.interaction.handle(ui, response, &projection, spec, live, requests);
             let framing = &mut self.panes[framed].framing;
             match camera_move {
                 CameraMove::Stay => {}

@@ -55,10 +55,9 @@ enum Drag {
     Start,
 }
 
-/// The state of pointer actions on a canvas.
+/// The state of pointer actions.
 #[derive(Debug, Default)]
 pub(crate) struct Interaction {
-    /// The tool, which all canvases share.
     pub tool: Tool,
     drag: Drag,
 }

@@ -64,7 +64,8 @@ pub struct LandscapePanel {
     auto_scale: AutoScale,
     /// The lesson, and the landscapes that its steps show.
     of_lesson: Option<(LessonDraft, Vec<LandscapeSpec>)>,
-    tool: Tool,
+    /// The state of pointer actions on all canvases, of which one is used at a time.
+    interaction: Interaction,
     /// The size of the first canvas when it was last shown.
     last_size: Vec2,
     /// The width over the height of the view that the next picture shows whole.
@@ -87,7 +88,6 @@ struct Pane {
     inset_uploads: SharedUploads,
     framing: Framing,
     surface: SurfaceCache,
-    interaction: Interaction,
 }
 
 impl Pane {
@@ -114,7 +114,7 @@ impl LandscapePanel {
             had_own_cameras: false,
             auto_scale: AutoScale::default(),
             of_lesson: None,
-            tool: Tool::default(),
+            interaction: Interaction::default(),
             last_size: FIRST_SIZE,
             contained: None,
             turned: 1.0,
@@ -292,7 +292,7 @@ impl LandscapePanel {
     }
 
     fn tool_buttons(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
-        let tool = &mut self.tool;
+        let tool = &mut self.interaction.tool;
         let drags = match document.view.is_in_space() {
             false => "Drag to move the view",
             true => "Drag to turn the surface, drag with Ctrl or another button to move it",
