@@ -242,12 +242,8 @@ pub(crate) fn run_marks(lesson: &LessonDraft, lesson_step: usize, pause: Option<
     pauses.sort_unstable();
     pauses.dedup();
     let pauses = pauses.into_iter().map(|step| RunMark { step, text: "pause".to_owned(), is_pause: true, holds: true });
-    let named = match lesson.steps.is_empty() {
-        true => Vec::new(),
-        false => marks_at(&lesson.steps, lesson_step),
-    };
-    let named =
-        named.into_iter().map(|mark| RunMark { step: mark.step, text: mark.text.clone(), is_pause: false, holds });
+    let named = marks_at(&lesson.steps, lesson_step).into_iter();
+    let named = named.map(|mark| RunMark { step: mark.step, text: mark.text.clone(), is_pause: false, holds });
     let mut marks: Vec<RunMark> = named.chain(pauses).collect();
     marks.sort_by_key(|mark| mark.step);
     marks

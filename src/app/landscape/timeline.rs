@@ -51,13 +51,20 @@ struct Rail {
 }
 
 impl Rail {
+    /// Returns where the slider's handle is at its lowest and highest value.
+    fn ends(&self) -> [f32; 2] {
+        let inset = self.slider.height() / 2.5;
+        [self.slider.left() + inset, self.slider.right() - inset]
+    }
+
     fn x(&self, step: u64) -> f32 {
-        let share = step as f64 / self.end.max(1) as f64;
-        left(self.slider) + (right(self.slider) - left(self.slider)) * share as f32
+        let ([left, right], share) = (self.ends(), step as f64 / self.end.max(1) as f64);
+        left + (right - left) * share as f32
     }
 
     fn step(&self, x: f32) -> u64 {
-        let share = (x - left(self.slider)) / (right(self.slider) - left(self.slider));
+        let [left, right] = self.ends();
+        let share = (x - left) / (right - left);
         (f64::from(share.clamp(0.0, 1.0)) * self.end as f64).round() as u64
     }
 }
@@ -184,15 +191,6 @@ pub(crate) fn pressed_speed(keys: &Keys<'_>, pace: PlaybackPace, is_on_timeline:
         return Some(pace.next(false));
     }
     keys.typed(">").then(|| pace.next(true))
-}
-
-/// Returns where the slider's handle is at its lowest and highest value.
-fn left(slider: Rect) -> f32 {
-    slider.left() + slider.height() / 2.5
-}
-
-fn right(slider: Rect) -> f32 {
-    slider.right() - slider.height() / 2.5
 }
 
 /// Draws a line for each branch below the slider, from the step at which it begins to its last one.
