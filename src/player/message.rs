@@ -67,10 +67,6 @@ pub struct OptimizerHistory {
 }
 
 impl PlayerCommand {
-    pub fn load(spec: SimulationSpec) -> PlayerCommand {
-        PlayerCommand::Load(vec![Record { spec, changes: Vec::new() }])
-    }
-
     /// Whether the command sets or replaces settings, so that [`Snapshot::settings`] counts it.
     pub fn sets_settings(&self) -> bool {
         matches!(self, Self::Load(_) | Self::Restart | Self::Set(..) | Self::GoBackTo(_))

@@ -300,7 +300,7 @@ fn fresh_starts_are_counted() {
     assert_same(&second, &reference(&noisy, 20));
     assert_eq!(record(&player), Record { spec: noisy, changes: Vec::new() });
     let other = simulation(0.5, 4, &all_rules(0.02)[..1]);
-    player.send(PlayerCommand::load(other.clone()));
+    player.send(PlayerCommand::Load(vec![Record { spec: other.clone(), changes: Vec::new() }]));
     let third = wait_until(&player, |snapshot| snapshot.run > second.run);
     assert_same(&third, &reference(&other, 0));
 }

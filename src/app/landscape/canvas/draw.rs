@@ -132,10 +132,11 @@ impl LandscapePanel {
             draw_no_gpu_note(ui, canvas);
         }
         let pointed = response.hover_pos().and_then(|pointer| pointed_mean(&means, pointer));
-        let legend = Legend::lay_out(ui, layout, spec, live, (index, pointed));
+        let legend = layout.has_legend.then(|| Legend::lay_out(ui, layout, spec, live, (index, pointed)));
+        let legend_area = legend.as_ref().map_or(Rect::NOTHING, |legend| legend.area);
         if document.view.uv_frame {
             // An inset has no room for the names at the ends of the axes.
-            on(&inside).draw_uv_axes(&landscape, if is_inset { canvas } else { legend.area });
+            on(&inside).draw_uv_axes(&landscape, if is_inset { canvas } else { legend_area });
         }
         if let Some(axes) = &space_axes {
             on(&small).draw_space_axes(axes);
@@ -160,14 +161,16 @@ impl LandscapePanel {
         if layout.has_axes && matches!(projection, Projection::Plane(_)) {
             on(&outside).draw_plane_axes(layout.labelled);
         }
-        legend.show(ui, canvas, document, live);
+        if let Some(legend) = legend {
+            legend.show(ui, canvas, document, live);
+        }
         if layout.has_axes
             && let Some(pointer) = response.hover_pos()
             && !response.dragged()
             && has_readouts(ui.ctx())
             && let Some(xy) = projection.xy((pointer - canvas.min).into())
         {
-            let taken = [legend.area, key_area];
+            let taken = [legend_area, key_area];
             let readout = Readout::at(&landscape, xy);
             let style = (font, OverlayColors::of(ui.visuals()));
             interaction::draw_readout(&painter, canvas, pointer, &readout, style, (&taken, &particles));

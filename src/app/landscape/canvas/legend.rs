@@ -113,24 +113,20 @@ fn rows(simulation: &SimulationSpec, index: usize, live: &Live) -> Vec<Row> {
     let names = simulation.shown_names();
     let row = |view: &EnsembleView| {
         let index = simulation.optimizers.iter().position(|spec| spec.id == view.optimizer)?;
-        let diverged = match view.sample.diverged {
-            0 => String::new(),
-            all if all as usize == view.particles => "all diverged".to_owned(),
-            some => format!("{some} diverged"),
-        };
         let mean = MeanLoss::of(view.sample.loss, view.particles, view.sample.diverged);
         let is_nothing = mean.is_some_and(|mean| mean.is_nothing());
         let loss = if is_nothing { "0".to_owned() } else { significant(view.sample.loss.mean, 4) };
+        // A mean over particles of which some are not finite adds nothing to the mark.
+        let (value, diverged) = match view.sample.diverged {
+            0 => (loss.clone(), String::new()),
+            all if all as usize == view.particles => ("✗ all".to_owned(), "all diverged".to_owned()),
+            some => (format!("✗ {some}"), format!("{some} diverged")),
+        };
         Some(Row {
             id: view.optimizer,
             name: names[index].clone(),
-            drawn_name: names[index].clone(),
-            // A mean over particles of which some are not finite adds nothing to the mark.
-            value: match view.sample.diverged {
-                0 => loss.clone(),
-                all if all as usize == view.particles => "✗ all".to_owned(),
-                some => format!("✗ {some}"),
-            },
+            drawn_name: String::new(),
+            value,
             loss,
             mean,
             diverged,
@@ -266,7 +262,7 @@ pub(crate) struct Legend {
 }
 
 impl Legend {
-    /// Lays the legend out; `pointed` is the optimizer at the pointer.
+    /// Lays the legend out on a canvas that has one; `pointed` is the optimizer at the pointer.
     pub(super) fn lay_out(
         ui: &Ui,
         layout: &CanvasLayout,
@@ -276,20 +272,14 @@ impl Legend {
     ) -> Legend {
         let CanvasLayout { canvas, compact, .. } = *layout;
         let font = layout.font.clone();
-        let (mut rows, mut fold) = (Vec::new(), None);
-        if layout.has_legend {
-            let pointer = ui.input(|input| input.pointer.hover_pos());
-            rows = sorted(self::rows(spec, index, live), &mut live.legend, pointer);
-            fold = folded(&mut rows, &live.legend, [live.selected.map(|it| it.optimizer), pointed]);
-        }
+        let pointer = ui.input(|input| input.pointer.hover_pos());
+        let mut rows = sorted(rows(spec, index, live), &mut live.legend, pointer);
+        let fold = folded(&mut rows, &live.legend, [live.selected.map(|it| it.optimizer), pointed]);
         let width_of = |text: &str| text_width(ui, &font, text);
         for row in &mut rows {
             row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| share * canvas.width()));
         }
-        let notes = match layout.has_legend {
-            true => notes(spec, index, live, width_of, NAME_SHARES[1] * canvas.width()),
-            false => Vec::new(),
-        };
+        let notes = notes(spec, index, live, width_of, NAME_SHARES[1] * canvas.width());
         let widest = |text: &dyn Fn(&Row) -> &str| rows.iter().map(|row| width_of(text(row))).fold(0.0, f32::max);
         let names = widest(&|row| &row.drawn_name).max(fold.as_deref().map_or(0.0, width_of));
         let line = (font.size * if rows.len() > 4 { 1.25 } else { 1.45 }).round();
@@ -306,9 +296,7 @@ impl Legend {
             true => Rect::NOTHING,
             false => Rect::from_min_size(pos2(canvas.right() - size.x - 8.0, canvas.top() + 8.0), size),
         };
-        if layout.has_legend {
-            live.legend.area = Some(area);
-        }
+        live.legend.area = Some(area);
         Legend { area, rows, fold, notes, font, line, shows_values }
     }
 

@@ -53,7 +53,7 @@ pub(crate) struct Uploads {
 /// The number of a pane's own session in the names of ensembles. Those of branches are their ids, from 1 on.
 pub(crate) const OWN_SESSION: u64 = 0;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Upload {
     /// The snapshot's track, on which the columns follow each other.
     track: u64,
@@ -73,7 +73,8 @@ impl Uploads {
             for view in &shown.ensembles {
                 let key = EnsembleKey { session, optimizer: view.optimizer };
                 let known = before.remove(&key).filter(|it| (it.track, it.particles) == (track, view.particles));
-                let mut upload = known.unwrap_or_else(|| Upload::empty(track, view));
+                let new = || Upload { track, particles: view.particles, ..Upload::default() };
+                let mut upload = known.unwrap_or_else(new);
                 upload.absorb(shown.step, view, columns(key, self.capacity));
                 self.ensembles.insert(key, upload);
             }
@@ -108,16 +109,6 @@ fn columns(ensemble: EnsembleKey, capacity: usize) -> usize {
 }
 
 impl Upload {
-    fn empty(track: u64, view: &EnsembleView) -> Self {
-        Upload {
-            track,
-            particles: view.particles,
-            chunks: VecDeque::new(),
-            waiting: 0,
-            mean_path: Arc::clone(&view.mean_path),
-        }
-    }
-
     /// Adds the data of an ensemble at this step, and drops the oldest ones beyond `columns`.
     fn absorb(&mut self, step: u64, view: &EnsembleView, columns: usize) {
         self.mean_path = Arc::clone(&view.mean_path);
