@@ -171,10 +171,7 @@ struct StagedFigure {
 }
 
 /// A picture, and the figure that it shows.
-struct MadePicture {
-    image: ColorImage,
-    computed: ComputedFigure,
-}
+type MadePicture = (ColorImage, ComputedFigure);
 
 impl LessonStage {
     pub(crate) fn is_needed(step: &LessonStep) -> bool {
@@ -215,7 +212,7 @@ impl LessonStage {
         let Some(made) = self.job.as_ref().and_then(|(_, job)| job.poll()) else { return };
         let Some((pictured, _)) = self.job.take() else { return };
         let staged = self.figures.entry(pictured.0.name.clone()).or_default();
-        let picture = made.map_err(|failed| failed.to_string()).flatten().map(|MadePicture { image, computed }| {
+        let picture = made.map_err(|failed| failed.to_string()).flatten().map(|(image, computed)| {
             staged.computed = Some(computed);
             ctx.load_texture("figure of a lesson", image, TextureOptions::LINEAR)
         });
@@ -282,7 +279,7 @@ fn make_picture(
             .ok_or("it was cancelled")?,
     };
     let png = computed.png(figure.point, background, PICTURE_DPI).map_err(|error| error.to_string())?;
-    Ok(MadePicture { image: decoded(&png)?, computed })
+    Ok((decoded(&png)?, computed))
 }
 
 /// The sizes of an update rule in a presentation, in points, of which the first is taken that leaves room for plots.

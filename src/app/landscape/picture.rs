@@ -79,7 +79,6 @@ impl PictureSubject {
 pub struct PictureStage {
     title: String,
     options: PictureOptions,
-    extent: PictureExtent,
     offscreen: Offscreen,
     player: Player,
     document: Document,
@@ -123,7 +122,6 @@ impl PictureStage {
         let log_steps = choices.log_steps;
         let stage = PictureStage {
             title,
-            extent: options.extent(),
             options,
             offscreen,
             player: Player::spawn(document.spec(0).clone(), || {}),
@@ -194,7 +192,7 @@ impl PictureStage {
     }
 
     fn draw_document(&mut self, document: &mut Document) -> Result<RgbImage, String> {
-        let PictureStage { title, options, extent, offscreen, live, landscape, diagnostics, .. } = self;
+        let PictureStage { title, options, offscreen, live, landscape, diagnostics, .. } = self;
         let shown = live.snapshot.as_ref().filter(|_| options.step || options.settings);
         let caption = shown.map(|snapshot| {
             let steps = [snapshot.step, self.last_step].map(step_text);
@@ -202,7 +200,7 @@ impl PictureStage {
             (options.step.then_some(steps), settings)
         });
         let rows = &mut self.caption_rows;
-        offscreen.draw(*extent, |ui| {
+        offscreen.draw(options.extent(), |ui| {
             let whole = ui.max_rect();
             ui.painter().rect_filled(whole, 0.0, ui.visuals().extreme_bg_color);
             let mut inner = whole.shrink(MARGIN);

@@ -133,7 +133,6 @@ impl DiagnosticsPanel {
     pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &Live, requests: &mut Requests) {
         self.toolbar(ui, document, requests);
         let displayed = self.displayed(&document.spec(0).landscape);
-        self.prepare(&displayed, document, live);
         self.plots(ui, &displayed, document, live, requests);
     }
 
@@ -156,7 +155,6 @@ impl DiagnosticsPanel {
             ui.weak(format!("Frozen at step {}", grouped(self.history.last_step)));
         }
         let presented = self.presented(&document.spec(0).landscape);
-        self.prepare(&presented, document, live);
         self.plots(ui, &presented, document, live, requests);
     }
 
@@ -194,6 +192,7 @@ impl DiagnosticsPanel {
         requests: &mut Requests,
     ) {
         let width = ui.available_width();
+        self.prepare(metrics, document, live);
         self.marks = if self.frozen { Vec::new() } else { self.chart_marks(document, live, width) };
         self.grid(ui, metrics, document, live, requests);
         let columns = columns_for(metrics.len().max(1), ui.min_rect().size());
