@@ -215,7 +215,7 @@ impl LandscapePanel {
         // Branches are drawn below all others.
         let of_branches = live.shown_branches_of(index).flat_map(|branch| {
             let ids = live.visible_of(&branch.session).map(|ensemble| ensemble.optimizer);
-            ids.filter(is_known).map(|id| pale_style(branch.id, id, spec, view))
+            ids.filter(is_known).map(move |id| pale_style(branch.id, id, spec, view))
         });
         let ensembles = of_branches.chain(ensembles).collect();
         let size_px = viewport.size_px.map(|points| (points * pixels_per_point).round());

@@ -25,14 +25,9 @@ pub(super) struct LensFraming {
     aimed_at: Option<Inputs>,
 }
 
-/// The inputs of the camera's target. The camera aims anew when one of them changes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Inputs {
-    run_and_step: Option<(u64, u64)>,
-    ensembles: usize,
-    landscape: LandscapeSpec,
-    aspect: f64,
-}
+/// The inputs of the camera's target, which aims anew when one of them changes: the run and its step, the number of
+/// ensembles, the landscape, and the aspect of the view.
+type Inputs = (Option<(u64, u64)>, usize, LandscapeSpec, f64);
 
 impl LensFraming {
     pub(super) fn at(camera: Option<Camera>) -> LensFraming {
@@ -53,11 +48,10 @@ impl LensFraming {
     /// Moves the camera to ensembles. `aspect` is the width of the view over its height.
     pub(super) fn follow(&mut self, ui: &Ui, spec: &SimulationSpec, live: &Live, views: &[&EnsembleView], aspect: f64) {
         let run_and_step = live.snapshot.as_ref().map(|snapshot| (snapshot.run, snapshot.step));
-        let (ensembles, landscape) = (views.len(), spec.landscape);
-        let inputs = Inputs { run_and_step, ensembles, landscape, aspect };
+        let inputs = (run_and_step, views.len(), spec.landscape, aspect);
         let is_new = self.aimed_at != Some(inputs);
         if is_new {
-            let is_other = self.aimed_at.is_some_and(|before| before.landscape != landscape);
+            let is_other = self.aimed_at.is_some_and(|(_, _, landscape, _)| landscape != spec.landscape);
             let before = self.camera.filter(|_| !is_other);
             self.follower.target = Some(aimed(spec, live, views, aspect, self.follower.target.or(before)));
             self.aimed_at = Some(inputs);
@@ -72,7 +66,7 @@ impl LensFraming {
 /// Returns the camera in which ensembles and the newest parts of their trails are seen.
 fn aimed(spec: &SimulationSpec, live: &Live, views: &[&EnsembleView], aspect: f64, before: Option<Camera>) -> Camera {
     let start = start_xy(spec);
-    let cloud = |view: &&EnsembleView| staying(view, start).map(|point| point.map(f64::from)).collect();
+    let cloud = |view: &&EnsembleView| staying(view, start).map(|point| point.map(f64::from)).collect::<Vec<_>>();
     let clouds: Vec<Vec<[f64; 2]>> = views.iter().map(cloud).collect();
     let lens = Lens::along(&spec.landscape, &clouds.concat(), before.map(|camera| camera.lens));
     let step = live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);

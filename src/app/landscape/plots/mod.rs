@@ -56,7 +56,7 @@ const MOST_NAMES: f32 = 0.3;
 /// The panel of plots of the metrics, with a curve for each optimizer.
 #[derive(Default)]
 pub struct DiagnosticsPanel {
-    pub choices: PlotChoices,
+    pub(super) choices: PlotChoices,
     /// The metrics that the lesson step points at. They come first, and are shown whether chosen or not.
     pointed_at: Vec<DiagnosticMetric>,
     /// The metrics that the user has hidden since `pointed_at` changed.
