@@ -1,8 +1,8 @@
 //! The list of the branches, and the groups of changed settings that share a mark.
 
 use egui::{
-    Color32, Popup, PopupCloseBehavior, ProgressBar, Response, RichText, Sense, SetOpenCommand, Stroke, TextWrapMode, Ui,
-    vec2,
+    Color32, Popup, PopupCloseBehavior, ProgressBar, Response, RichText, Sense, SetOpenCommand, Stroke, TextWrapMode,
+    Ui, vec2,
 };
 use valleyscope_engine::simulation::{Change, SimulationSpec};
 use valleyscope_experiments::view::ticks::grouped;

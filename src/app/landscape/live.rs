@@ -161,7 +161,8 @@ impl Live {
 
     /// Formats the settings that distinguish a branch from its session; empty if there are none.
     fn difference_of(&self, branch: &BranchView, spec: &SimulationSpec) -> String {
-        let (session, removed, since) = (self.marks_of(branch.kind.session()), branch.kind.removed(), branch.kind.since());
+        let (session, removed, since) =
+            (self.marks_of(branch.kind.session()), branch.kind.removed(), branch.kind.since());
         let name_of = |id| spec.name_of(id);
         let in_line = |text: String| text.replace('\n', ", ");
         let at = |marks: &[SettingMark]| grouped(marks.first().map_or(0, |mark| mark.step));

@@ -92,7 +92,8 @@ fn progress(ui: &mut Ui, live: &Live) {
 pub(crate) fn state(ui: &mut Ui, live: &Live, pace: PlaybackPace, requests: &mut Requests) {
     let Some(snapshot) = &live.snapshot else { return };
     play_button(ui, live, ui.spacing().interact_size.y, requests);
-    let of = |snapshot: &Snapshot| if live.is_side_by_side() { step_text(snapshot.step) } else { step_and_noise(snapshot) };
+    let of =
+        |snapshot: &Snapshot| if live.is_side_by_side() { step_text(snapshot.step) } else { step_and_noise(snapshot) };
     let speed = match pace.unlimited {
         true => "full speed".to_owned(),
         false => format!("{} steps/s", number::text(pace.steps_per_sec)),

@@ -69,15 +69,16 @@ impl Triangle {
             return format!("{at}: far from all pixels of this triangle");
         }
         let of = |winner: usize| nearest.iter().filter(move |(_, other, _)| *other == winner);
-        let winner = nearest.iter().fold(first, |best, (_, other, _)| {
-            if of(*other).count() > of(best).count() { *other } else { best }
-        });
+        let winner = nearest.iter().fold(
+            first,
+            |best, (_, other, _)| {
+                if of(*other).count() > of(best).count() { *other } else { best }
+            },
+        );
         let (votes, all) = (of(winner).count(), nearest.len());
         let certainty = of(winner).map(|(.., certainty)| certainty).sum::<f64>() / votes as f64;
         let (name, percent) = (self.optimizers.get(winner).map_or("", String::as_str), 100.0 * certainty);
-        format!(
-            "{at}: like pixels in which {name} wins, {votes} of the {all} nearest (mean certainty {percent:.0} %)"
-        )
+        format!("{at}: like pixels in which {name} wins, {votes} of the {all} nearest (mean certainty {percent:.0} %)")
     }
 }
 

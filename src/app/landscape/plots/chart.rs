@@ -200,7 +200,8 @@ impl Chart<'_> {
                 true => (format!("{lines}{caption}"), y[1]),
                 false => (format!("{caption}{lines}"), y[0]),
             };
-            let anchor = [if is_right { Align::RIGHT } else { Align::LEFT }, if is_low { Align::TOP } else { Align::BOTTOM }];
+            let anchor =
+                [if is_right { Align::RIGHT } else { Align::LEFT }, if is_low { Align::TOP } else { Align::BOTTOM }];
             let text = RichText::new(caption).text_style(TextStyle::Small);
             let text = Text::new("mark", PlotPoint::new(position, height), text)
                 .anchor(Align2(anchor))
