@@ -275,12 +275,12 @@ fn draw_glyphs(
     particles: &[Pos2],
 ) -> Rect {
     // A picture cannot be clicked or zoomed.
-    let key = match layout.compact {
-        true => particle::GlyphKey::None,
-        false if response.sense.senses_click() => particle::GlyphKey::WithHints,
-        false => particle::GlyphKey::Plain,
+    let note = match response.sense.senses_click() {
+        true => "Lengths are logarithmic; zoom in to see the step to scale.",
+        false => "Lengths are logarithmic.",
     };
-    particle::draw_arrows(painter, layout.canvas, projection, step, &layout.font, key, particles)
+    let note = (!layout.compact).then_some(note);
+    particle::draw_arrows(painter, layout.canvas, projection, step, &layout.font, note, particles)
 }
 
 /// The radius of the marker of a mean, in points.

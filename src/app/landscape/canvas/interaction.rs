@@ -47,19 +47,12 @@ pub(crate) enum CameraMove {
     Fit,
 }
 
-/// The drag in progress.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Drag {
-    #[default]
-    View,
-    Start,
-}
-
 /// The state of pointer actions.
 #[derive(Debug, Default)]
 pub(crate) struct Interaction {
     pub tool: Tool,
-    drag: Drag,
+    /// Whether the drag in progress places the start. Others move the view.
+    places_start: bool,
 }
 
 impl Interaction {
@@ -133,18 +126,17 @@ impl Interaction {
         if response.drag_started_by(PointerButton::Primary) {
             let origin = ui.input(|input| input.pointer.press_origin());
             let grabs = origin.is_some_and(|origin| is_on_start_marker(start_px, origin));
-            let places = shift || self.tool == Tool::PlaceStart || grabs;
-            self.drag = if places { Drag::Start } else { Drag::View };
+            self.places_start = shift || self.tool == Tool::PlaceStart || grabs;
         }
         let by_first = response.dragged_by(PointerButton::Primary);
         if by_first
-            && self.drag == Drag::Start
+            && self.places_start
             && let Some(at) = response.interact_pointer_pos()
         {
             place_start(spec, to_plane(response.rect, projection, at));
         }
         let by_others = response.dragged_by(PointerButton::Secondary) || response.dragged_by(PointerButton::Middle);
-        let moves_view = by_others || (by_first && self.drag == Drag::View);
+        let moves_view = by_others || (by_first && !self.places_start);
         let delta = response.drag_delta();
         if !moves_view || delta == Vec2::ZERO {
             return CameraMove::Stay;

@@ -82,22 +82,15 @@ pub fn compressed_length(size: f64) -> f32 {
 /// The length of a step, in points, below which it is drawn lengthened and the key notes that.
 const VISIBLE_STEP: f32 = 6.0;
 
-/// The presence of the arrows' key, and whether it includes hints at interactions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum GlyphKey {
-    None,
-    Plain,
-    WithHints,
-}
-
-/// Draws the arrows, and their key into a corner where it covers none of `particles`; returns the key's area.
+/// Draws the arrows, and unless `note` is missing their key into a corner where it covers none of `particles`; returns
+/// the key's area. The key has the note where the step is not to scale.
 pub(crate) fn draw_arrows(
     painter: &Painter,
     canvas: Rect,
     projection: &Projection,
     step: &StepTrace,
     font: &FontId,
-    with_key: GlyphKey,
+    note: Option<&str>,
     particles: &[Pos2],
 ) -> Rect {
     let glyphs = glyphs(step);
@@ -134,12 +127,8 @@ pub(crate) fn draw_arrows(
         }
         draw_labels(painter, canvas, labels, &taken);
     }
-    let note = match (step_to_scale, with_key) {
-        (_, GlyphKey::None) => return Rect::NOTHING,
-        (true, _) => "The step is to scale; the others’ lengths are logarithmic.",
-        (false, GlyphKey::Plain) => "Lengths are logarithmic.",
-        (false, GlyphKey::WithHints) => "Lengths are logarithmic; zoom in to see the step to scale.",
-    };
+    let Some(note) = note else { return Rect::NOTHING };
+    let note = if step_to_scale { "The step is to scale; the others’ lengths are logarithmic." } else { note };
     draw_key(painter, canvas, &glyphs, font, note, particles)
 }
 
