@@ -84,7 +84,7 @@ impl LandscapeTab {
         let (draft, step) = (&self.editor.draft, self.editor.lesson_step());
         self.stage.prepare(ctx, &draft.lesson.steps, step);
         self.live.run_marks = run_marks(&draft.lesson, step, draft.document.spec(0).steps, holds);
-        self.landscape.color_lesson(draft.lesson.landscapes());
+        self.landscape.color_lesson(&draft.lesson);
     }
 
     /// Returns the lesson's step if it shows anything beside the landscape.
@@ -244,7 +244,7 @@ pub(super) fn show(ui: &mut Ui, view: &mut ViewSettings) {
     });
     ui.separator();
     for projection in ViewProjection::ALL {
-        radio_button(ui, &mut view.projection, projection, projection.title());
+        radio_button(ui, &mut view.projection, projection, projection.words()[2]);
     }
     let mut has_inset = view.inset.is_some();
     if check_box(ui, &mut has_inset, "Inset with the view along the valley").changed() {

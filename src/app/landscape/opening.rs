@@ -25,11 +25,9 @@ const NEXT: &str = "lesson";
 
 /// The time between the end of a race and the next one, in seconds.
 const REST_SECS: f64 = 4.0;
-/// The direction of the camera at the beginning of its flight, and the middle of its later swaying.
-const FROM: Orbit = Orbit { azimuth: -165.0, elevation: 62.0 };
+/// The direction of the camera in the middle of its flight, in which it sways.
 const MIDDLE: Orbit = Orbit { azimuth: -148.0, elevation: 40.0 };
-/// The time in which most of the way from one to the other is flown, and that of a sway to and fro, in seconds.
-const DESCENT_SECS: f64 = 4.0;
+/// The time of a sway to and fro, in seconds.
 const SWAY_SECS: f64 = 30.0;
 /// The largest angle of the sway, in degrees.
 const SWAY: f64 = 14.0;
@@ -76,7 +74,7 @@ impl Opening {
         }
         ctx.request_repaint();
         self.flown_secs += f64::from(ctx.input(|input| input.stable_dt).min(0.1));
-        Some(orbit_after(self.flown_secs))
+        Some(Orbit { azimuth: MIDDLE.azimuth + SWAY * (TAU * self.flown_secs / SWAY_SECS).sin(), ..MIDDLE })
     }
 
     /// Returns whether the race has been at its end for long enough to begin again.
@@ -96,16 +94,6 @@ pub(super) fn built_in(name: &str) -> LandscapePreset {
     match built_ins().iter().find(|built_in| built_in.name == name).map(|built_in| &built_in.preset) {
         Some(Preset::Landscape(preset)) => preset.clone(),
         _ => unreachable!("{name} is a built-in preset of the landscape"),
-    }
-}
-
-/// Returns the direction of the camera after this time: it descends, and then sways about its middle.
-fn orbit_after(secs: f64) -> Orbit {
-    let left = (-(secs / DESCENT_SECS).powi(2)).exp();
-    let sway = SWAY * (TAU * secs / SWAY_SECS).sin();
-    Orbit {
-        azimuth: MIDDLE.azimuth + left * (FROM.azimuth - MIDDLE.azimuth) + (1.0 - left) * sway,
-        elevation: MIDDLE.elevation + left * (FROM.elevation - MIDDLE.elevation),
     }
 }
 
@@ -252,19 +240,4 @@ fn noise_slider(ui: &mut Ui, spec: &mut SimulationSpec) -> bool {
         spec.set(&path, sigma).expect("the slider keeps to the range");
     }
     slider.drag_stopped() || (slider.changed() && !slider.dragged())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_flight_begins_high_and_sways_slowly() {
-        assert_eq!(orbit_after(0.0), FROM);
-        for tenths in 0..1200 {
-            let [before, after] = [tenths, tenths + 1].map(|tenths| orbit_after(0.1 * f64::from(tenths)));
-            assert!((after.azimuth - before.azimuth).abs() < 2.0 && after.elevation <= before.elevation, "{after:?}");
-            assert_eq!(after, after.limited());
-        }
-    }
 }

@@ -234,8 +234,9 @@ pub struct SpaceAxes {
     heights: Vec<(f64, String)>,
 }
 
-const FLOOR: f64 = -0.5;
-const TOP: f64 = 0.5;
+/// The heights of the floor and of the top of the box.
+pub(super) const FLOOR: f64 = -0.5;
+pub(super) const TOP: f64 = 0.5;
 
 impl SpaceAxes {
     pub fn new(view: SpaceView, scale: &SymLog, style: SpaceAxesStyle) -> SpaceAxes {

@@ -98,11 +98,6 @@ impl InsetArea {
         inset
     }
 
-    /// Returns whether the pointer is over the inset, so that the wheel does not zoom the canvas.
-    pub(super) fn has_pointer(&self, ui: &Ui) -> bool {
-        ui.input(|input| input.pointer.hover_pos()).is_some_and(|at| self.frame.contains(at))
-    }
-
     /// Draws the background and the frame with its title. Returns whether it is closed.
     pub(super) fn draw_frame(&self, ui: &mut Ui) -> bool {
         let (visuals, painter) = (ui.visuals(), ui.painter());
@@ -146,7 +141,8 @@ impl LandscapePanel {
     ) {
         let Some(area) = document.view.inset else { return };
         document.view.inset = Some(inset.dragged(ui, area));
-        if inset.has_pointer(ui) {
+        // The wheel over the inset does not zoom the canvas.
+        if ui.input(|input| input.pointer.hover_pos()).is_some_and(|at| inset.frame.contains(at)) {
             ui.input_mut(|input| input.smooth_scroll_delta = Vec2::ZERO);
         }
         if inset.response.clicked()
@@ -160,7 +156,7 @@ impl LandscapePanel {
 
     /// Returns the viewport of an inset of a pane's canvas, once its camera is known.
     pub(super) fn inset_viewport(&self, framed: usize, canvas: Rect) -> Option<Viewport> {
-        let camera = self.panes[framed].framing.lens_camera()?;
+        let camera = self.panes[framed].framing.lens.camera?;
         Some(Viewport { camera, size_px: canvas.size().into() })
     }
 }

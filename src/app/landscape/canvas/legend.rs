@@ -11,11 +11,11 @@ use valleyscope_experiments::view::ticks::significant;
 use super::CanvasLayout;
 use crate::app::landscape::branches::BRANCH_OPACITY;
 use crate::app::landscape::editor::Document;
-use crate::app::landscape::live::{Branch, LegendState, Live};
+use crate::app::landscape::live::{LegendState, Live};
 use crate::app::landscape::plots::MeanLoss;
 use crate::app::widgets::icons::{COLOR_HINT, color_menu, color_of, draw_marker, marker_of};
 use crate::app::widgets::theme::text_width;
-use crate::player::{EnsembleView, SessionView};
+use crate::player::{BranchView, EnsembleView, SessionView};
 
 const PADDING: f32 = 7.0;
 /// The parts of the padding outside and inside of a row.
@@ -84,33 +84,23 @@ struct Row {
     shown: bool,
 }
 
-/// The choice of a colour for the optimizer of a row; `None` restores its usual one.
-#[derive(Clone, Debug)]
-pub(crate) struct ChosenColor {
-    pub id: u32,
-    /// The optimizer's name among those of its simulation.
-    pub name: String,
-    pub color: Option<[u8; 3]>,
-}
-
-impl ChosenColor {
-    /// Sets the colour in all simulations with the optimizer, or that of the recorded cloud.
-    pub(crate) fn apply(&self, document: &mut Document, live: &mut Live) {
+impl Row {
+    /// Sets the colour in all simulations with the optimizer, or that of the recorded cloud; `None` restores the usual
+    /// one.
+    fn choose_color(&self, color: Option<[u8; 3]>, document: &mut Document, live: &mut Live) {
         for cloud in live.recorded.iter_mut().filter(|cloud| cloud.optimizer.id == self.id) {
-            cloud.optimizer.color = self.color;
+            cloud.optimizer.color = color;
         }
         for spec in document.specs_mut() {
             let names = spec.shown_names();
             for (optimizer, name) in spec.optimizers.iter_mut().zip(names) {
                 if (optimizer.id, &name) == (self.id, &self.name) {
-                    optimizer.color = self.color;
+                    optimizer.color = color;
                 }
             }
         }
     }
-}
 
-impl Row {
     /// Returns the value, or, where there is no column of values, only an essential one.
     fn shown_value(&self, in_column: bool) -> &str {
         if in_column || !self.diverged.is_empty() { &self.value } else { "" }
@@ -123,24 +113,20 @@ fn rows(simulation: &SimulationSpec, index: usize, live: &Live) -> Vec<Row> {
     let names = simulation.shown_names();
     let row = |view: &EnsembleView| {
         let index = simulation.optimizers.iter().position(|spec| spec.id == view.optimizer)?;
-        let diverged = match view.sample.diverged {
-            0 => String::new(),
-            all if all as usize == view.particles => "all diverged".to_owned(),
-            some => format!("{some} diverged"),
-        };
         let mean = MeanLoss::of(view.sample.loss, view.particles, view.sample.diverged);
         let is_nothing = mean.is_some_and(|mean| mean.is_nothing());
         let loss = if is_nothing { "0".to_owned() } else { significant(view.sample.loss.mean, 4) };
+        // A mean over particles of which some are not finite adds nothing to the mark.
+        let (value, diverged) = match view.sample.diverged {
+            0 => (loss.clone(), String::new()),
+            all if all as usize == view.particles => ("✗ all".to_owned(), "all diverged".to_owned()),
+            some => (format!("✗ {some}"), format!("{some} diverged")),
+        };
         Some(Row {
             id: view.optimizer,
             name: names[index].clone(),
-            drawn_name: names[index].clone(),
-            // A mean over particles of which some are not finite adds nothing to the mark.
-            value: match view.sample.diverged {
-                0 => loss.clone(),
-                all if all as usize == view.particles => "✗ all".to_owned(),
-                some => format!("✗ {some}"),
-            },
+            drawn_name: String::new(),
+            value,
             loss,
             mean,
             diverged,
@@ -165,13 +151,13 @@ struct Note {
 }
 
 fn notes(spec: &SimulationSpec, index: usize, live: &Live, width_of: impl Fn(&str) -> f32, most: f32) -> Vec<Note> {
-    let marks = live.marks_of(index);
-    let note = |(branch, session): (&Branch, &SessionView)| {
-        let drawn = elided(&branch.short_label(marks, spec), &width_of, [most; 2]);
-        let (label, losses) = (branch.label(marks, spec), mean_losses(spec, live, session));
-        Note { id: branch.id, drawn, losses, label }
+    let note = |branch: &BranchView| Note {
+        id: branch.id,
+        label: live.label_of(branch, spec),
+        drawn: elided(&live.short_label_of(branch, spec), &width_of, [most; 2]),
+        losses: mean_losses(spec, live, &branch.session),
     };
-    live.branches_of(index).map(note).collect()
+    live.shown_branches_of(index).map(note).collect()
 }
 
 /// Formats the mean losses of a branch, as in "Adam 0.12, FOCUS 0.08".
@@ -276,7 +262,7 @@ pub(crate) struct Legend {
 }
 
 impl Legend {
-    /// Lays the legend out; `pointed` is the optimizer at the pointer.
+    /// Lays the legend out on a canvas that has one; `pointed` is the optimizer at the pointer.
     pub(super) fn lay_out(
         ui: &Ui,
         layout: &CanvasLayout,
@@ -286,20 +272,14 @@ impl Legend {
     ) -> Legend {
         let CanvasLayout { canvas, compact, .. } = *layout;
         let font = layout.font.clone();
-        let (mut rows, mut fold) = (Vec::new(), None);
-        if layout.has_legend {
-            let pointer = ui.input(|input| input.pointer.hover_pos());
-            rows = sorted(self::rows(spec, index, live), &mut live.legend, pointer);
-            fold = folded(&mut rows, &live.legend, [live.selected.map(|it| it.optimizer), pointed]);
-        }
+        let pointer = ui.input(|input| input.pointer.hover_pos());
+        let mut rows = sorted(rows(spec, index, live), &mut live.legend, pointer);
+        let fold = folded(&mut rows, &live.legend, [live.selected.map(|it| it.optimizer), pointed]);
         let width_of = |text: &str| text_width(ui, &font, text);
         for row in &mut rows {
             row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| share * canvas.width()));
         }
-        let notes = match layout.has_legend {
-            true => notes(spec, index, live, width_of, NAME_SHARES[1] * canvas.width()),
-            false => Vec::new(),
-        };
+        let notes = notes(spec, index, live, width_of, NAME_SHARES[1] * canvas.width());
         let widest = |text: &dyn Fn(&Row) -> &str| rows.iter().map(|row| width_of(text(row))).fold(0.0, f32::max);
         let names = widest(&|row| &row.drawn_name).max(fold.as_deref().map_or(0.0, width_of));
         let line = (font.size * if rows.len() > 4 { 1.25 } else { 1.45 }).round();
@@ -316,16 +296,14 @@ impl Legend {
             true => Rect::NOTHING,
             false => Rect::from_min_size(pos2(canvas.right() - size.x - 8.0, canvas.top() + 8.0), size),
         };
-        if layout.has_legend {
-            live.legend.area = Some(area);
-        }
+        live.legend.area = Some(area);
         Legend { area, rows, fold, notes, font, line, shows_values }
     }
 
     /// Draws the legend. A click on a row hides or shows its ensemble, and a right click chooses its colour.
-    pub(crate) fn show(&self, ui: &mut Ui, canvas: Rect, live: &mut Live) -> Option<ChosenColor> {
+    pub(crate) fn show(&self, ui: &mut Ui, canvas: Rect, document: &mut Document, live: &mut Live) {
         if self.rows.is_empty() {
-            return None;
+            return;
         }
         let painter = ui.painter().with_clip_rect(canvas);
         let colors = OverlayColors::of(ui.visuals());
@@ -337,12 +315,11 @@ impl Legend {
             painter.text(right, Align2::RIGHT_TOP, HEADING, self.font.clone(), colors.weak);
             top += self.line;
         }
-        let mut chosen = None;
         for row in &self.rows {
             let area = Rect::from_x_y_ranges(inner.x_range(), top..=top + self.line);
             let response = ui.interact(area, ui.scope_id().with(("legend", row.id)), Sense::click());
             let value = row.shown_value(self.shows_values);
-            chosen = row.show(&painter, response, value, &self.font, colors, live).or(chosen);
+            row.show(&painter, response, value, (&self.font, colors), document, live);
             top += self.line;
         }
         if let Some(text) = &self.fold {
@@ -357,7 +334,6 @@ impl Legend {
             note.show(&painter, response, &self.font, colors);
             top += self.line;
         }
-        chosen
     }
 }
 
@@ -379,10 +355,10 @@ impl Row {
         painter: &Painter,
         response: Response,
         value: &str,
-        font: &FontId,
-        OverlayColors { text, warning, focus, .. }: OverlayColors,
+        (font, OverlayColors { text, warning, focus, .. }): (&FontId, OverlayColors),
+        document: &mut Document,
         live: &mut Live,
-    ) -> Option<ChosenColor> {
+    ) {
         let area = response.rect;
         response.widget_info(|| {
             let mut info = WidgetInfo::selected(egui::Role::CheckBox, true, self.shown, format!("Show {}", self.name));
@@ -415,8 +391,9 @@ impl Row {
             let _ = live.hidden.remove(&self.id) || live.hidden.insert(self.id);
         }
         let rgb = [self.color.r(), self.color.g(), self.color.b()];
-        let color = color_menu(&response, &self.name, rgb, self.is_color_chosen)?;
-        Some(ChosenColor { id: self.id, name: self.name.clone(), color })
+        if let Some(color) = color_menu(&response, &self.name, rgb, self.is_color_chosen) {
+            self.choose_color(color, document, live);
+        }
     }
 }
 
@@ -433,16 +410,9 @@ fn show_fold(painter: &Painter, response: Response, text: &str, font: &FontId, c
     }
 }
 
-/// The ensembles of a legend in rows.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rows {
-    /// All, of which a click hides or shows one.
-    All,
-    Shown,
-}
-
-/// Shows the legend in rows above the canvas, for presentations, pictures, and landscapes side by side.
-pub(crate) fn show_rows(ui: &mut Ui, document: &Document, live: &mut Live, which: Rows) -> Option<ChosenColor> {
+/// Shows the legend in rows above the canvas, for presentations and landscapes side by side, or without the hidden ones
+/// for pictures.
+pub(crate) fn show_rows(ui: &mut Ui, document: &mut Document, live: &mut Live, is_picture: bool) {
     let font = TextStyle::Body.resolve(ui.style());
     let visuals = ui.visuals();
     let colors = OverlayColors {
@@ -453,8 +423,7 @@ pub(crate) fn show_rows(ui: &mut Ui, document: &Document, live: &mut Live, which
         focus: visuals.strong_text_color(),
     };
     let line = (1.45 * font.size).round();
-    let side = if which == Rows::All { 8 } else { 0 };
-    let mut chosen = None;
+    let side = if is_picture { 0 } else { 8 };
     egui::Frame::NONE.inner_margin(egui::Margin { left: side, right: side, top: 4, bottom: 0 }).show(ui, |ui| {
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing = vec2(8.0, 0.0);
@@ -465,9 +434,8 @@ pub(crate) fn show_rows(ui: &mut Ui, document: &Document, live: &mut Live, which
             let pointer = ui.input(|input| input.pointer.hover_pos());
             let mut rows = sorted(rows_side_by_side(document, live), &mut live.legend, pointer);
             let chosen_one = live.selected.map(|it| it.optimizer);
-            let is_folded = which == Rows::All;
-            let fold = is_folded.then(|| folded(&mut rows, &live.legend, [chosen_one, None])).flatten();
-            for mut row in rows.into_iter().filter(|row| row.shown || which == Rows::All) {
+            let fold = if is_picture { None } else { folded(&mut rows, &live.legend, [chosen_one, None]) };
+            for mut row in rows.into_iter().filter(|row| row.shown || !is_picture) {
                 let width_of = |text: &str| text_width(ui, &font, text);
                 let value = width_of(&row.value).max(reserved);
                 let around = MARKER + GAP + 2.0 * ROW_PADDING;
@@ -476,7 +444,7 @@ pub(crate) fn show_rows(ui: &mut Ui, document: &Document, live: &mut Live, which
                 // With no room for both, the value covers the end of the name.
                 let size = vec2((around + width_of(&row.drawn_name) + value).min(most), line);
                 let (_, response) = ui.allocate_exact_size(size, Sense::click());
-                chosen = row.show(ui.painter(), response, &row.value, &font, colors, live).or(chosen.take());
+                row.show(ui.painter(), response, &row.value, (&font, colors), document, live);
             }
             if let Some(text) = &fold {
                 let size = vec2(MARKER + GAP + text_width(ui, &font, text), line);
@@ -486,7 +454,6 @@ pub(crate) fn show_rows(ui: &mut Ui, document: &Document, live: &mut Live, which
             live.legend.area = Some(ui.min_rect());
         });
     });
-    chosen
 }
 
 #[cfg(test)]

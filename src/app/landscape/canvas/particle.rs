@@ -8,7 +8,6 @@ use egui::{
     Align2, Color32, DragValue, FontId, FontSelection, Galley, Grid, Label, Painter, Pos2, Rect, RichText, Shape,
     Stroke, TextStyle, Ui, Vec2, pos2, vec2,
 };
-use valleyscope_engine::landscape::Landscape;
 use valleyscope_engine::optimizer::{ArrowRole, PartRole, StepInputs};
 use valleyscope_engine::shares::Shares;
 use valleyscope_engine::simulation::{ParticleId, SimulationSpec, StepTrace};
@@ -83,22 +82,15 @@ pub fn compressed_length(size: f64) -> f32 {
 /// The length of a step, in points, below which it is drawn lengthened and the key notes that.
 const VISIBLE_STEP: f32 = 6.0;
 
-/// The presence of the arrows' key, and whether it includes hints at interactions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum GlyphKey {
-    None,
-    Plain,
-    WithHints,
-}
-
-/// Draws the arrows, and their key into a corner where it covers none of `particles`; returns the key's area.
+/// Draws the arrows, and unless `note` is missing their key into a corner where it covers none of `particles`; returns
+/// the key's area. The key has the note where the step is not to scale.
 pub(crate) fn draw_arrows(
     painter: &Painter,
     canvas: Rect,
     projection: &Projection,
     step: &StepTrace,
     font: &FontId,
-    with_key: GlyphKey,
+    note: Option<&str>,
     particles: &[Pos2],
 ) -> Rect {
     let glyphs = glyphs(step);
@@ -135,12 +127,8 @@ pub(crate) fn draw_arrows(
         }
         draw_labels(painter, canvas, labels, &taken);
     }
-    let note = match (step_to_scale, with_key) {
-        (_, GlyphKey::None) => return Rect::NOTHING,
-        (true, _) => "The step is to scale; the others’ lengths are logarithmic.",
-        (false, GlyphKey::Plain) => "Lengths are logarithmic.",
-        (false, GlyphKey::WithHints) => "Lengths are logarithmic; zoom in to see the step to scale.",
-    };
+    let Some(note) = note else { return Rect::NOTHING };
+    let note = if step_to_scale { "The step is to scale; the others’ lengths are logarithmic." } else { note };
     draw_key(painter, canvas, &glyphs, font, note, particles)
 }
 
@@ -530,35 +518,19 @@ pub(crate) fn result_color(ui: &Ui) -> Color32 {
     }
 }
 
-/// A particle's position, and the gradient there without noise.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct PreStepReadout {
-    pub position: [f64; 2],
-    pub gradient: [f64; 2],
-}
-
-impl PreStepReadout {
-    pub(crate) fn of(particle: ParticleId, live: &Live, landscape: &Landscape) -> Option<PreStepReadout> {
-        let view = live.visible(live.chosen).find(|view| view.optimizer == particle.optimizer)?;
-        let newest = view.columns.len().checked_sub(view.particles)?;
-        let position = view.columns[newest..].get(particle.particle)?.map(f64::from);
-        Some(PreStepReadout { position, gradient: landscape.gradient(position) })
-    }
-}
-
 /// Shows the position of the selected particle, and how to see its next step.
-pub(crate) fn show_pre_step_readout(ui: &mut Ui, spec: &SimulationSpec, live: &Live) {
+fn show_pre_step_readout(ui: &mut Ui, spec: &SimulationSpec, live: &Live) {
     ui.label("Press → for this particle’s next step, formula by formula.");
-    let landscape = spec.landscape.landscape();
-    let Some(readout) = live.selected.and_then(|particle| PreStepReadout::of(particle, live, &landscape)) else {
-        return;
-    };
+    let Some(ParticleId { optimizer, particle }) = live.selected else { return };
+    let Some(view) = live.visible(live.chosen).find(|view| view.optimizer == optimizer) else { return };
+    let Some(position) = view.newest().get(particle).map(|position| position.map(f64::from)) else { return };
+    let gradient = spec.landscape.landscape().gradient(position);
     ui.add_space(4.0);
     ui.label("Where it is now:");
     Grid::new("pre-step readout").num_columns(3).spacing([12.0, 2.0]).show(ui, |ui| {
         for (axis, name) in ["x", "y"].into_iter().enumerate() {
-            ui.label(format!("{name} = {}", text(readout.position[axis])));
-            ui.label(format!("∂L/∂{name} = {}", text(readout.gradient[axis])));
+            ui.label(format!("{name} = {}", text(position[axis])));
+            ui.label(format!("∂L/∂{name} = {}", text(gradient[axis])));
             ui.end_row();
         }
     });

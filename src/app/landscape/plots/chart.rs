@@ -170,10 +170,7 @@ impl Chart<'_> {
             let text = match self.metric {
                 _ if self.series.is_empty() => "No optimizer is shown",
                 DiagnosticMetric::FreeEnergy => "Needs 3 particles or more,\nnot all on a line",
-                _ if !has_steps => {
-                    "No step
-was taken yet"
-                }
+                _ if !has_steps => "No step\nwas taken yet",
                 _ => "No finite values",
             };
             shown.note(ui, text);

@@ -56,18 +56,13 @@ const DESCENT: f64 = 12.0;
 const MOST_NAMES: f32 = 0.3;
 
 /// The panel of plots of the metrics, with a curve for each optimizer.
+#[derive(Default)]
 pub struct DiagnosticsPanel {
-    /// The metrics that the user has chosen.
-    shown: BTreeSet<DiagnosticMetric>,
+    pub(super) choices: PlotChoices,
     /// The metrics that the lesson step points at. They come first, and are shown whether chosen or not.
     pointed_at: Vec<DiagnosticMetric>,
     /// The metrics that the user has hidden since `pointed_at` changed.
     hidden_at_step: BTreeSet<DiagnosticMetric>,
-    log_steps: bool,
-    /// The metrics on a logarithmic axis.
-    log: BTreeSet<DiagnosticMetric>,
-    band: Band,
-    whole_range: bool,
     frozen: bool,
     /// Whether the plots are those of a picture, which has no controls.
     is_picture: bool,
@@ -77,36 +72,13 @@ pub struct DiagnosticsPanel {
     /// The marks of changed settings in this frame.
     marks: Vec<ChartMark>,
     curves: Curves,
-    detail: DetailRequest,
+    /// The detail that was requested last.
+    detail: Option<PlotRequest>,
 }
 
-impl Default for DiagnosticsPanel {
-    fn default() -> Self {
-        let PlotChoices { shown, log, log_steps, band, whole_range } = PlotChoices::default();
-        DiagnosticsPanel {
-            shown,
-            pointed_at: Vec::new(),
-            hidden_at_step: BTreeSet::new(),
-            log_steps,
-            log,
-            band,
-            whole_range,
-            frozen: false,
-            is_picture: false,
-            zoom: Zoom::default(),
-            hover: None,
-            history: DiagnosticsHistory::default(),
-            marks: Vec::new(),
-            curves: Curves::default(),
-            detail: DetailRequest::default(),
-        }
-    }
-}
-
-/// The drawn curves, remade only when something changes.
+/// The drawn curves.
 #[derive(Default)]
 struct Curves {
-    key: Option<CurvesKey>,
     metrics: Vec<MetricCurves>,
     /// The intervals in which one of the shown ensembles is ahead; none side by side.
     leads: Vec<Lead>,
@@ -119,16 +91,6 @@ struct MetricCurves {
     session: Vec<DiagnosticCurve>,
     /// The curve of each ensemble of each shown branch.
     branches: Vec<Vec<DiagnosticCurve>>,
-}
-
-#[derive(Clone, PartialEq)]
-struct CurvesKey {
-    fingerprint: Vec<u64>,
-    metrics: Vec<DiagnosticMetric>,
-    log: BTreeSet<DiagnosticMetric>,
-    log_steps: bool,
-    band: Band,
-    hidden: BTreeSet<u32>,
 }
 
 impl DiagnosticsPanel {
@@ -151,45 +113,28 @@ impl DiagnosticsPanel {
     /// landscapes that have it.
     pub fn displayed(&self, landscape: &LandscapeSpec) -> Vec<DiagnosticMetric> {
         let of_lesson = self.pointed_at.iter().filter(|metric| !self.hidden_at_step.contains(metric));
-        let others = self.shown.iter().filter(|metric| !self.pointed_at.contains(metric));
+        let others = self.choices.shown.iter().filter(|metric| !self.pointed_at.contains(metric));
         of_lesson.chain(others).copied().filter(|metric| metric.info(landscape).is_some()).collect()
     }
 
     /// Shows or hides a metric, as the user's choice.
     fn display(&mut self, metric: DiagnosticMetric, is_shown: bool) {
         if is_shown {
-            self.shown.insert(metric);
+            self.choices.shown.insert(metric);
             self.hidden_at_step.remove(&metric);
         } else {
-            self.shown.remove(&metric);
+            self.choices.shown.remove(&metric);
             self.hidden_at_step.insert(metric);
         }
     }
 
     pub fn choices(&self) -> PlotChoices {
-        PlotChoices {
-            shown: self.shown.clone(),
-            log: self.log.clone(),
-            log_steps: self.log_steps,
-            band: self.band,
-            whole_range: self.whole_range,
-        }
-    }
-
-    pub fn choose(&mut self, choices: PlotChoices) {
-        PlotChoices {
-            shown: self.shown,
-            log: self.log,
-            log_steps: self.log_steps,
-            band: self.band,
-            whole_range: self.whole_range,
-        } = choices;
+        self.choices.clone()
     }
 
     pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &Live, requests: &mut Requests) {
         self.toolbar(ui, document, requests);
         let displayed = self.displayed(&document.spec(0).landscape);
-        self.prepare(&displayed, document, live);
         self.plots(ui, &displayed, document, live, requests);
     }
 
@@ -212,14 +157,12 @@ impl DiagnosticsPanel {
             ui.weak(format!("Frozen at step {}", grouped(self.history.last_step)));
         }
         let presented = self.presented(&document.spec(0).landscape);
-        self.prepare(&presented, document, live);
         self.plots(ui, &presented, document, live, requests);
     }
 
     /// Makes the plots of pictures of a run of so many steps.
     pub fn of_picture(metrics: Vec<DiagnosticMetric>, choices: PlotChoices, last_step: u64) -> DiagnosticsPanel {
-        let mut panel = DiagnosticsPanel { pointed_at: metrics, is_picture: true, ..DiagnosticsPanel::default() };
-        panel.choose(choices);
+        let mut panel = DiagnosticsPanel { choices, pointed_at: metrics, is_picture: true, ..Default::default() };
         panel.history.pause = Some(last_step);
         panel.zoom.x = Some(panel.whole_run());
         panel
@@ -251,47 +194,36 @@ impl DiagnosticsPanel {
         requests: &mut Requests,
     ) {
         let width = ui.available_width();
+        self.prepare(metrics, document, live);
         self.marks = if self.frozen { Vec::new() } else { self.chart_marks(document, live, width) };
         self.grid(ui, metrics, document, live, requests);
         let columns = columns_for(metrics.len().max(1), ui.min_rect().size());
-        self.request_detail(ui, live, requests, width / columns as f32);
+        self.request_detail(requests, width / columns as f32);
     }
 
     fn x_scale(&self) -> AxisScale {
-        if self.log_steps { AxisScale::Log } else { AxisScale::Linear }
+        if self.choices.log_steps { AxisScale::Log } else { AxisScale::Linear }
     }
 
     fn update_curves(&mut self, metrics: &[DiagnosticMetric], hidden: &BTreeSet<u32>) {
-        let history = &self.history;
-        let key = CurvesKey {
-            fingerprint: history.fingerprint.clone(),
-            metrics: metrics.to_vec(),
-            log: self.log.clone(),
-            log_steps: self.log_steps,
-            band: self.band,
-            hidden: hidden.clone(),
-        };
-        if self.curves.key.as_ref() == Some(&key) {
-            return;
-        }
-        let x_scale = self.x_scale();
+        let (history, x_scale) = (&self.history, self.x_scale());
         let curves_of = |&metric: &DiagnosticMetric| {
             let histories = history.ensembles.iter().map(|ensemble| &ensemble.buckets);
-            let y_scale = diagnostic_scale(metric, self.log.contains(&metric), histories);
+            let y_scale = diagnostic_scale(metric, self.choices.log.contains(&metric), histories);
             let curves = |ensembles: &[EnsembleHistory], band| {
                 let curve = |it: &EnsembleHistory| DiagnosticCurve::new(&it.buckets, metric, band, [x_scale, y_scale]);
                 ensembles.iter().map(curve).collect()
             };
             MetricCurves {
                 scale: y_scale,
-                session: curves(&history.ensembles, self.band),
+                session: curves(&history.ensembles, self.choices.band),
                 branches: history.branches.iter().map(|branch| curves(&branch.ensembles, Band::Hidden)).collect(),
             }
         };
         let shown = history.ensembles.iter().enumerate().filter(|(_, it)| !hidden.contains(&it.optimizer));
         let shown: Vec<_> = shown.map(|(index, it)| (index, it.particles, it.buckets.as_slice())).collect();
         let leads = if history.is_side_by_side() { Vec::new() } else { leads(&shown) };
-        self.curves = Curves { metrics: metrics.iter().map(curves_of).collect(), leads, key: Some(key) };
+        self.curves = Curves { metrics: metrics.iter().map(curves_of).collect(), leads };
     }
 
     /// Returns the marks of changed settings on the axis of steps.
@@ -328,7 +260,7 @@ impl DiagnosticsPanel {
         requests: &mut Requests,
     ) {
         if metrics.is_empty() {
-            let is_lacking = !self.shown.is_empty() || !self.pointed_at.is_empty();
+            let is_lacking = !self.choices.shown.is_empty() || !self.pointed_at.is_empty();
             ui.weak(match is_lacking {
                 true => format!(
                     "{} has none of the chosen plots. Choose others above.",
@@ -371,7 +303,7 @@ impl DiagnosticsPanel {
                     requests.actions.push(Action::Landscape(LandscapeAction::Seek(marked.step)));
                 }
                 branches::mark_menu(&shown.response, pointed, requests);
-                let least = if self.log_steps { 1e-3 } else { 4.0 };
+                let least = if self.choices.log_steps { 1e-3 } else { 4.0 };
                 self.zoom.apply(metric, shown.gesture, self.whole_run(), least);
             }
         });
@@ -416,14 +348,15 @@ impl DiagnosticsPanel {
                 temperature_control(ui, document.spec_mut(live.chosen));
             }
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                let mut log = self.log.contains(&metric);
+                let mut log = self.choices.log.contains(&metric);
                 let text = egui::RichText::new("log").text_style(TextStyle::Small);
                 let hint =
                     if metric.is_positive() { "Logarithmic axis" } else { "Logarithmic axis on both sides of 0" };
                 let response = ui.toggle_value(&mut log, text).on_hover_text(hint);
                 let response = response.accessible_name(format!("Logarithmic axis of {}", info.name));
                 if response.changed() {
-                    let _ = self.log.remove(&metric) || self.log.insert(metric);
+                    let logarithmic = &mut self.choices.log;
+                    let _ = logarithmic.remove(&metric) || logarithmic.insert(metric);
                     self.zoom.y.remove(&metric);
                 }
             });
@@ -466,7 +399,7 @@ impl DiagnosticsPanel {
             to_come: range_to_come(metric, *y_scale, start.unwrap_or_default(), &document.spec(0).landscape),
             gutter,
             y: self.zoom.y.get(&metric).copied(),
-            whole_range: self.whole_range,
+            whole_range: self.choices.whole_range,
             hover: self.hover,
             cursor,
             marks: marks_in(&self.marks, is_host).collect(),
@@ -479,12 +412,11 @@ impl DiagnosticsPanel {
     fn whole_run(&self) -> [f64; 2] {
         let DiagnosticsHistory { last_step, pause, .. } = self.history;
         let last = last_step.max(pause.unwrap_or(FIRST_STEPS)).max(10) as f64;
-        if self.log_steps { [0.0, last.log10()] } else { [0.0, last] }
+        if self.choices.log_steps { [0.0, last.log10()] } else { [0.0, last] }
     }
 
-    /// Requests as much detail from the player as plots of this width can show, once the axis rests.
-    fn request_detail(&mut self, ui: &Ui, live: &Live, requests: &mut Requests, width: f32) {
-        let Some(snapshot) = &live.snapshot else { return };
+    /// Requests as much detail from the player as plots of this width can show.
+    fn request_detail(&mut self, requests: &mut Requests, width: f32) {
         if self.frozen {
             return;
         }
@@ -495,7 +427,7 @@ impl DiagnosticsPanel {
             first_step: 0,
             last_step: None,
             buckets: buckets.clamp(*BUCKETS.start(), *BUCKETS.end()),
-            log_steps: self.log_steps,
+            log_steps: self.choices.log_steps,
         };
         if let Some([from, to]) = self.zoom.x {
             let scale = self.x_scale();
@@ -503,7 +435,9 @@ impl DiagnosticsPanel {
             wanted.first_step = scale.value(from - room).floor().max(0.0) as u64;
             wanted.last_step = Some(scale.value(to + room).ceil().max(1.0) as u64);
         }
-        self.detail.request(ui, snapshot.run, wanted, requests);
+        if self.detail.replace(wanted) != Some(wanted) {
+            requests.commands.push(PlayerCommand::Plot(wanted));
+        }
     }
 }
 
@@ -556,37 +490,4 @@ pub fn columns_for(plots: usize, size: Vec2) -> usize {
     };
     let fits = |columns: &usize| *columns == 1 || size.x / *columns as f32 >= SMALLEST.x;
     (1..=plots.max(1)).filter(fits).max_by(|a, b| score(*a).total_cmp(&score(*b)).then(b.cmp(a))).unwrap_or(1)
-}
-
-/// The time for which the axis of steps must rest before more detail is requested, in seconds.
-const SETTLED_SECS: f64 = 0.12;
-
-/// The last request for detail that was sent, and the one that waits for the axis to rest.
-#[derive(Default)]
-struct DetailRequest {
-    sent: Option<(u64, PlotRequest)>,
-    waiting: Option<(PlotRequest, f64)>,
-}
-
-impl DetailRequest {
-    /// Sends the wanted detail of this run, once it has stayed the same for a moment.
-    fn request(&mut self, ui: &Ui, run: u64, wanted: PlotRequest, requests: &mut Requests) {
-        let now = ui.input(|input| input.time);
-        if self.sent == Some((run, wanted)) {
-            self.waiting = None;
-            return;
-        }
-        let first = self.sent.is_none_or(|(sent, _)| sent != run);
-        match self.waiting {
-            Some((waiting, since)) if waiting == wanted && now - since >= SETTLED_SECS => {}
-            _ if first => {}
-            Some((waiting, _)) if waiting == wanted => return ui.ctx().request_repaint(),
-            _ => {
-                self.waiting = Some((wanted, now));
-                return ui.ctx().request_repaint();
-            }
-        }
-        requests.commands.push(PlayerCommand::Plot(wanted));
-        *self = DetailRequest { sent: Some((run, wanted)), waiting: None };
-    }
 }
