@@ -122,8 +122,8 @@ impl ExportSource for LandscapeExport {
         match kind {
             ExportKind::Picture | ExportKind::Animation => vec!["Both", "Landscape", "Plots"],
             ExportKind::Figure => vec!["Landscape", "Plots"],
-            ExportKind::WebPage => vec!["Lesson", "Speaker notes"],
-            ExportKind::Data => Vec::new(),
+            ExportKind::WebPage if !self.lesson.lesson.is_empty() => vec!["Lesson", "Speaker notes"],
+            ExportKind::WebPage | ExportKind::Data => Vec::new(),
         }
     }
 
@@ -279,9 +279,9 @@ impl LandscapeExport {
             return Err(format!("A web page plays a lesson, and this preset has none.\n\n{advice}"));
         }
         let first = &self.lesson.lesson[0];
-        let (html, text) = match options.content {
-            0 => (self.lesson_page(progress)?, &first.text),
-            _ => (notes_page(&self.lesson), &first.notes),
+        let (html, text, suffix) = match options.content {
+            0 => (self.lesson_page(progress)?, &first.text, ""),
+            _ => (notes_page(&self.lesson), &first.notes, " notes"),
         };
         let steps = self.lesson.lesson.len();
         let plural = if steps == 1 { "" } else { "s" };
@@ -290,7 +290,8 @@ impl LandscapeExport {
             text: format!("1 / {steps}   {text}"),
             picture: options.fitted(&landscape_picture(&self.lesson, PAGE_PX)),
         };
-        Ok(options.made(FileContent::Bytes(Arc::new(html.into_bytes())), preview, format!("{steps} step{plural}")))
+        let named = ExportOptions { title: format!("{}{suffix}", options.title), ..options.clone() };
+        Ok(named.made(FileContent::Bytes(Arc::new(html.into_bytes())), preview, format!("{steps} step{plural}")))
     }
 
     fn lesson_page(&self, progress: &Progress) -> Result<String, String> {
