@@ -36,7 +36,8 @@ const CANCELLED: &str = "It was cancelled.";
 
 /// The landscape and its run, as they were when the sheet of exports opened.
 struct LandscapeExport {
-    /// The landscape with its present settings, and the session so far with its changes.
+    /// The landscape with its present settings and the colour scale of the screen, and the session so far with its
+    /// changes.
     present: LandscapePreset,
     session: LandscapePreset,
     /// The preset with its lesson.
@@ -83,8 +84,10 @@ impl LandscapeTab {
         let [step, last_step] =
             self.live.snapshot.as_ref().map_or([0; 2], |snapshot| [snapshot.step, snapshot.last_step]);
         let present = document.specs().map(|spec| Record { spec: spec.clone(), changes: Vec::new() });
+        let scale = Some(self.landscape.scale(document, &self.live));
+        let present_view = view.clone().map(|view| ViewSettings { scale, ..view });
         Arc::new(LandscapeExport {
-            present: named(self.editor.present_preset()),
+            present: LandscapePreset { view: present_view, ..named(self.editor.present_preset()) },
             session: named(self.editor.session_preset(self.live.records())),
             lesson: self.named(),
             step,
@@ -95,7 +98,7 @@ impl LandscapeTab {
                 title: title.clone(),
                 records: Vec::new(),
                 titles: document.simulations.iter().map(|simulation| simulation.title.clone()).collect(),
-                view: document.view.clone(),
+                view: ViewSettings { scale, ..document.view.clone() },
                 seen: Some(self.landscape.seen()),
                 selected: self.live.selected,
                 hidden: self.live.hidden.clone(),
