@@ -231,7 +231,7 @@ impl ExportSource for TrainingExport {
                 csv(bytes)
             }
             (TrainingExport::Curves(curves), ..) if curves.runs.is_empty() => {
-                Err("Choose a run in the list, or several with their boxes.".to_owned())
+                Err("No run is chosen. Begin one, or choose some in the list.".to_owned())
             }
             (TrainingExport::Curves(curves), ExportKind::Figure, _) if curves.plots.is_empty() => {
                 Err("No shown plot has a curve. Choose others under “Plots”.".to_owned())

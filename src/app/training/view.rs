@@ -109,7 +109,7 @@ impl TrainingPanel {
             area = area.vertical_scroll_offset(0.0);
         }
         area.show(ui, |ui| {
-            match self.worker_card.ui(ui, &self.worker, &self.paths, requests) {
+            match self.worker_card.ui(ui, &self.worker, &self.paths, self.has_no_runs(), requests) {
                 Some(WorkerAction::CheckAgain) => self.check_worker(),
                 Some(WorkerAction::Cancel) => self.threads().jobs.cancel_install(),
                 None => {}
@@ -137,15 +137,18 @@ impl TrainingPanel {
         let has_worker = self.worker.handshake().is_some();
         ui.horizontal_wrapped(|ui| {
             let can_start = self.can_start(fault.is_none());
-            let mut start = ui.add_enabled(can_start, Button::new(RichText::new("Start").strong()));
-            if !has_worker {
-                start = start.on_disabled_hover_text(NOT_READY);
-            }
-            if start.accessible_name("Start the training").clicked() {
-                self.start();
-            }
-            if trainings.len() > 1 {
-                self.start_all(ui, &trainings, fault.is_none());
+            // Without runs and worker, the large button is the only one.
+            if !(self.has_no_runs() && matches!(self.worker, WorkerState::Missing(_))) {
+                let mut start = ui.add_enabled(can_start, Button::new(RichText::new("Start").strong()));
+                if !has_worker {
+                    start = start.on_disabled_hover_text(NOT_READY);
+                }
+                if start.accessible_name("Start the training").clicked() {
+                    self.start();
+                }
+                if trainings.len() > 1 {
+                    self.start_all(ui, &trainings, fault.is_none());
+                }
             }
             if let Some(handshake) = self.worker.handshake() {
                 let cuda = handshake.cuda.as_ref().map_or_else(|| "no CUDA".to_owned(), |cuda| format!("CUDA {cuda}"));
