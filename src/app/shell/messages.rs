@@ -53,7 +53,11 @@ pub(crate) struct Messages {
 impl Messages {
     pub(crate) fn notify(&mut self, text: impl Into<String>) {
         let text = text.into();
-        self.notices.retain(|notice| notice.text != text);
+        // A newer notice of a kind, such as "Speed: …", replaces the older one.
+        fn kind(text: &str) -> &str {
+            text.split_once(": ").map_or(text, |(kind, _)| kind)
+        }
+        self.notices.retain(|notice| kind(&notice.text) != kind(&text));
         self.notices.push(Notice { text, until_secs: None });
         let surplus = self.notices.len().saturating_sub(MOST_NOTICES);
         self.notices.drain(..surplus);
