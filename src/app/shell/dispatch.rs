@@ -79,6 +79,9 @@ impl Valleyscope {
     pub(super) fn open(&mut self, ctx: &Context, content: OpenedContent, file: Option<&Path>) {
         let mut requests = Requests::default();
         self.tabs.open(content, file, &mut requests);
+        if self.layout.is_presenting() {
+            requests.actions.retain(|action| !matches!(action, Action::Notify(_)));
+        }
         self.carry_out(ctx, requests);
     }
 
