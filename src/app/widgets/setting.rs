@@ -31,7 +31,7 @@ pub(crate) enum SliderStyle<'a> {
         path: SettingPath,
         actions: &'a [RowAction],
     },
-    /// The control is outside of its owner's card and has the owner's name before its own.
+    /// The control of a presentation, with the owner's name before its own and without help.
     Named(SettingPath),
 }
 
@@ -68,7 +68,9 @@ impl Control<'_> {
         let name = form::owned(owner, self.of.label);
         let label = if style.is_named() { &name } else { self.of.label };
         let motion = style.setting().and_then(|setting| Motion::of(ui.ctx(), setting));
-        let help = SliderHelp { text: self.help(motion.as_ref()), beside: ui.max_rect().x_range() };
+        // In a presentation, the help would cover the run.
+        let text = if matches!(style, SliderStyle::Named(_)) { String::new() } else { self.help(motion.as_ref()) };
+        let help = SliderHelp { text, beside: ui.max_rect().x_range() };
         let gap = ui.spacing().item_spacing.x;
         let buttons = gap + if matches!(style, SliderStyle::Named(_)) { 1.0 } else { 2.0 } * form::BUTTON_SIDE;
         let least = if matches!(style, SliderStyle::Named(_)) { NAMED_WIDTH } else { form::ONE_LINE_WIDTH };
@@ -451,6 +453,9 @@ struct SliderHelp {
 impl SliderHelp {
     /// Shows the help while the pointer is on a part of the control.
     fn explain(&self, part: &Response) {
+        if self.text.is_empty() {
+            return;
+        }
         let mut tooltip = Tooltip::for_enabled(part);
         let control = Rect::from_x_y_ranges(self.beside, part.rect.y_range());
         tooltip.popup = tooltip.popup.anchor(control).align(RectAlign::RIGHT_START);
