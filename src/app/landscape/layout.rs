@@ -104,11 +104,12 @@ impl LandscapeTab {
     /// largest part of it.
     fn beside_landscape(&mut self, ui: &mut Ui, layout: &mut WindowLayout, requests: &mut Requests) {
         let staged = self.staged();
+        let preset = self.editor.saved_state_number();
         let (document, live) = (&mut self.editor.draft.document, &mut self.live);
         let width = ui.available_width();
         let left = SidePanel::controls(width);
         left.show_collapsible(ui, &mut layout.sizes, &mut layout.controls, |ui, _| {
-            self.controls.ui(ui, document, live, requests);
+            self.controls.ui(ui, preset, document, live, requests);
         });
         let most = (ui.available_width() - (0.42 * width).max(300.0)).max(200.0);
         // In a window too narrow for both, the landscape has priority.

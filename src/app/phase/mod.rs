@@ -244,9 +244,12 @@ impl PhasePanel {
                 let fault = self.diagrams.check(&self.editor.draft.sweep).err();
                 self.run_bar(ui, fault.as_ref());
                 ui.separator();
+                // Each preset has its own scroll position.
+                let id = ("diagram controls", self.editor.saved_state_number());
                 let (sweep, pins) = (&mut self.editor.draft.sweep, &mut self.pins);
                 ScrollArea::vertical()
                     .auto_shrink(false)
+                    .id_salt(id)
                     .show(ui, |ui| controls::show(ui, sweep, pins, fault.as_ref(), requests));
             });
         }

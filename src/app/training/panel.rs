@@ -57,8 +57,6 @@ pub struct TrainingPanel {
     pub(super) worker_card: WorkerCard,
     pub(super) editor: TrainingEditor,
     pub(super) pins: Pins,
-    /// The editor's number of the preset for which the controls were last drawn.
-    pub(super) scrolled: usize,
     pub(super) data_status: DataWatch,
     pub(super) listed: ListedRuns,
     pub(super) list: List,
@@ -98,7 +96,6 @@ impl TrainingPanel {
             worker_card: WorkerCard::default(),
             editor: TrainingEditor::first(Preset::WORKLOADS[0]),
             pins: Pins::default(),
-            scrolled: 0,
             data_status: DataWatch::default(),
             listed: ListedRuns::default(),
             list: List::default(),

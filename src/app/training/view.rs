@@ -101,14 +101,9 @@ impl TrainingPanel {
         let fault = self.fault();
         self.start_bar(ui, fault.as_ref());
         ui.separator();
-        let mut area = ScrollArea::vertical().auto_shrink(false).id_salt("training controls");
-        if std::mem::replace(&mut self.scrolled, self.editor.presets.saved_state_number())
-            != self.editor.presets.saved_state_number()
-        {
-            // Another preset is scrolled to its beginning.
-            area = area.vertical_scroll_offset(0.0);
-        }
-        area.show(ui, |ui| {
+        // Each preset has its own scroll position.
+        let id = ("training controls", self.editor.presets.saved_state_number());
+        ScrollArea::vertical().auto_shrink(false).id_salt(id).show(ui, |ui| {
             match self.worker_card.ui(ui, &self.worker, &self.paths, self.has_no_runs(), requests) {
                 Some(WorkerAction::CheckAgain) => self.check_worker(),
                 Some(WorkerAction::Cancel) => self.threads().jobs.cancel_install(),
