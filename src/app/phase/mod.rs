@@ -256,8 +256,9 @@ impl PhasePanel {
         self.follow(ui);
         let range = 220.0..=(0.3 * width).clamp(230.0, 520.0);
         let right = SidePanel { name: "sweep readout", edge: Edge::Right, usual: 360.0, range, frame: None };
+        let is_presenting = window.is_presenting();
         right.show(ui, &mut window.sizes, |ui, _| {
-            self.map_options(ui, requests);
+            self.map_options(ui, is_presenting, requests);
             ui.separator();
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| self.readout(ui, requests));
         });

@@ -33,6 +33,8 @@ const MENU_HEIGHT: f32 = 420.0;
 #[derive(Default)]
 pub(super) struct Charts {
     pub choices: Choices,
+    /// Whether they are shown in a presentation, without buttons of the speaker.
+    pub is_presented: bool,
     zoom: Zoom<MetricId>,
     hover: Option<f64>,
     time_to_loss: TimeToLoss,
@@ -147,6 +149,9 @@ impl Charts {
                 .on_hover_text("Extend the vertical axes to the values of diverged runs");
             if ui.add_enabled(self.zoom.is_zoomed(), Button::new("Reset zoom")).clicked() {
                 self.reset_view();
+            }
+            if self.is_presented {
+                return;
             }
             if ui.button("Export…").accessible_name("Export the runs").clicked() {
                 asked = Some(ChartAction::Export);

@@ -98,6 +98,9 @@ impl TrainingPanel {
         ui.add(Label::new(training.description()).wrap());
         ui.add_space(6.0);
         if self.worker_card.can_install(&self.worker, &self.paths) {
+            if self.charts.is_presented {
+                return;
+            }
             let install = ui.add(large_primary_button(ui, "Install the worker…"));
             let help = "Training needs a second program, the worker, and PyTorch’s libraries";
             let install = install.on_hover_text(help).accessible_name("Install the training worker");

@@ -123,7 +123,7 @@ impl TrainingPanel {
         let run = self.selected.last().cloned();
         let name = run.as_ref().and_then(|run| self.summary(run)).map_or_else(|| scan.title.clone(), Summary::in_full);
         let chosen = run.as_ref().map(|run| self.pens.of_scan(run)).unwrap_or_default();
-        match (show(ui, &scan.recolored(&chosen), &name, &chosen), run) {
+        match (show(ui, &scan.recolored(&chosen), &name, &chosen, self.charts.is_presented), run) {
             (Some(ScanAction::Export), _) => requests.actions.push(Action::Export(None)),
             (Some(ScanAction::Color(optimizer, color)), Some(run)) => {
                 self.pens.choose_in_scan(&run, optimizer, color);
@@ -290,7 +290,13 @@ pub(super) enum ScanAction {
 }
 
 /// Shows the picture, in which these colours were chosen by the names of optimizers; returns the requested action.
-pub(super) fn show(ui: &mut Ui, scan: &ScanResult, name: &str, chosen: &ScanColors) -> Option<ScanAction> {
+pub(super) fn show(
+    ui: &mut Ui,
+    scan: &ScanResult,
+    name: &str,
+    chosen: &ScanColors,
+    is_presented: bool,
+) -> Option<ScanAction> {
     let known = scan.known();
     let all = scan.axes.grid_points();
     let rates = &scan.axes.learning_rates;
@@ -300,7 +306,7 @@ pub(super) fn show(ui: &mut Ui, scan: &ScanResult, name: &str, chosen: &ScanColo
         scan.axes.replicates,
         scan.axes.steps
     );
-    let export = ui.button("Export…").accessible_name("Export the scan").clicked();
+    let export = !is_presented && ui.button("Export…").accessible_name("Export the scan").clicked();
     ui.add(egui::Label::new(RichText::new(about).small().weak()).wrap());
     let color = colors(ui, scan, chosen);
     let height = ui.available_height();

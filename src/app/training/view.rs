@@ -40,6 +40,7 @@ impl TrainingPanel {
     ) {
         self.threads();
         self.list.search.update(&self.listed);
+        self.charts.is_presented = window.is_presenting();
         let is_table = self.table.choices.is_open && !window.is_presenting();
         let width = ui.available_width();
         if !window.is_presenting() {
