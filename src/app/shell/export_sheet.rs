@@ -314,7 +314,7 @@ impl OpenSheet {
             }
             ExportKind::Figure => self.figure_options(ui, figure),
             ExportKind::WebPage => {
-                ui.weak(match content {
+                ui.weak(match *content {
                     0 => {
                         "One file that plays the lesson in any browser: the texts, the runs, the plots and the figures. \
                          It needs neither Valleyscope nor a network."
