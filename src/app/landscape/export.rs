@@ -34,7 +34,8 @@ const CANCELLED: &str = "It was cancelled.";
 
 /// The landscape and its run, as they were when the sheet of exports opened.
 struct LandscapeExport {
-    /// The landscape with its present settings, and the session so far with its changes.
+    /// The landscape with its present settings and the colour scale of the screen, and the session so far with its
+    /// changes.
     present: LandscapePreset,
     session: LandscapePreset,
     /// The preset with its lesson.
@@ -81,8 +82,10 @@ impl LandscapeTab {
         let [step, last_step] =
             self.live.snapshot.as_ref().map_or([0; 2], |snapshot| [snapshot.step, snapshot.last_step]);
         let present = document.specs().map(|spec| Record { spec: spec.clone(), changes: Vec::new() });
+        let scale = Some(self.landscape.scale(document, &self.live));
+        let present_view = view.clone().map(|view| ViewSettings { scale, ..view });
         Arc::new(LandscapeExport {
-            present: named(self.editor.present_preset()),
+            present: LandscapePreset { view: present_view, ..named(self.editor.present_preset()) },
             session: named(self.editor.session_preset(self.live.records())),
             lesson: self.named(),
             step,
@@ -93,7 +96,7 @@ impl LandscapeTab {
                 title: title.clone(),
                 records: Vec::new(),
                 titles: document.simulations.iter().map(|simulation| simulation.title.clone()).collect(),
-                view: document.view.clone(),
+                view: ViewSettings { scale, ..document.view.clone() },
                 seen: Some(self.landscape.seen()),
                 selected: self.live.selected,
                 hidden: self.live.hidden.clone(),
@@ -120,8 +123,8 @@ impl ExportSource for LandscapeExport {
         match kind {
             ExportKind::Picture | ExportKind::Animation => vec!["Both", "Landscape", "Plots"],
             ExportKind::Figure => vec!["Landscape", "Plots"],
-            ExportKind::WebPage => vec!["Lesson", "Speaker notes"],
-            ExportKind::Data => Vec::new(),
+            ExportKind::WebPage if !self.lesson.lesson.is_empty() => vec!["Lesson", "Speaker notes"],
+            ExportKind::WebPage | ExportKind::Data => Vec::new(),
         }
     }
 
@@ -275,9 +278,9 @@ impl LandscapeExport {
             return Err(format!("A web page plays a lesson, and this preset has none.\n\n{advice}"));
         }
         let first = &self.lesson.lesson[0];
-        let (html, text) = match options.content {
-            0 => (self.lesson_page(progress)?, &first.text),
-            _ => (notes_page(&self.lesson), &first.notes),
+        let (html, text, suffix) = match options.content {
+            0 => (self.lesson_page(progress)?, &first.text, ""),
+            _ => (notes_page(&self.lesson), &first.notes, " notes"),
         };
         let steps = self.lesson.lesson.len();
         let plural = if steps == 1 { "" } else { "s" };
@@ -286,7 +289,8 @@ impl LandscapeExport {
             text: format!("1 / {steps}   {text}"),
             picture: options.fitted(&landscape_picture(&self.lesson, PAGE_PX)),
         };
-        Ok(options.made(html.into_bytes(), preview, format!("{steps} step{plural}")))
+        let named = ExportOptions { title: format!("{}{suffix}", options.title), ..options.clone() };
+        Ok(named.made(html.into_bytes(), preview, format!("{steps} step{plural}")))
     }
 
     fn lesson_page(&self, progress: &Progress) -> Result<String, String> {

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use egui::{Align, CentralPanel, Context, Layout, Panel, ScrollArea, Ui, vec2};
+use egui::{Align, Atom, CentralPanel, Context, Layout, Panel, RichText, ScrollArea, Ui, vec2};
 use valleyscope_engine::quantity::Range;
 use valleyscope_engine::setting::{SettingInfo, SettingPath};
 use valleyscope_engine::simulation::{ParticleId, Record, SimulationSpec};
@@ -115,11 +115,12 @@ impl LandscapeTab {
     /// largest part of it.
     fn beside_landscape(&mut self, ui: &mut Ui, layout: &mut WindowLayout, requests: &mut Requests) {
         let staged = self.staged();
+        let preset = self.editor.saved_state_number();
         let (document, live) = (&mut self.editor.draft.document, &mut self.live);
         let width = ui.available_width();
         let left = SidePanel::controls(width);
         left.show_collapsible(ui, &mut layout.sizes, &mut layout.controls, |ui, _| {
-            self.controls.ui(ui, document, live, requests);
+            self.controls.ui(ui, preset, document, live, requests);
         });
         let most = (ui.available_width() - (0.42 * width).max(300.0)).max(200.0);
         // In a window too narrow for both, the landscape has priority.
@@ -243,8 +244,10 @@ pub(super) fn show(ui: &mut Ui, view: &mut ViewSettings) {
         }
     });
     ui.separator();
-    for projection in ViewProjection::ALL {
-        radio_button(ui, &mut view.projection, projection, projection.words()[2]);
+    let with_key = |text: &'static str, key: &'static str| (text, Atom::grow(), RichText::new(key).weak());
+    for (projection, key) in ViewProjection::ALL.into_iter().zip(["", "3", "4"]) {
+        let [_, label, title] = projection.words();
+        radio_button(ui, &mut view.projection, projection, with_key(label, key)).accessible_name(title);
     }
     let mut has_inset = view.inset.is_some();
     if check_box(ui, &mut has_inset, "Inset with the view along the valley").changed() {
@@ -255,7 +258,7 @@ pub(super) fn show(ui: &mut Ui, view: &mut ViewSettings) {
     check_box(ui, &mut view.uv_frame, "Frame of u and v");
     check_box(ui, &mut view.mean_path, "Mean path of each optimizer");
     check_box(ui, &mut view.glyphs, "Arrows on the selected particle");
-    check_box(ui, &mut view.follow, "Follow the particles (F)");
+    check_box(ui, &mut view.follow, with_key("Follow the particles", "F"));
     let mut trail = f64::from(view.trail_steps);
     Control { of: &TRAIL, default: f64::from(ViewSettings::default().trail_steps) }.show(ui, "", &mut trail);
     view.trail_steps = trail as u32;

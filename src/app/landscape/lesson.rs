@@ -20,7 +20,7 @@ use super::live::Live;
 use crate::app::shell::actions::{Action, LandscapeAction, Requests, choose, item};
 use crate::app::shell::export::decoded;
 use crate::app::shell::jobs::{Job, Progress};
-use crate::app::widgets::theme::background;
+use crate::app::widgets::theme::{background, primary_button};
 use crate::export::lesson_page::figures::{ComputedFigure, alternative_text, title_of};
 
 /// The entry of menus that shows the editor of the lesson.
@@ -53,7 +53,7 @@ pub(crate) fn lesson_bar(
             false => ("Next", "Next step of the lesson", LandscapeAction::GoToStep(index + 1)),
             true => ("End", "End of the lesson", LandscapeAction::EndLesson),
         };
-        if ui.button(text).on_hover_text("Page Down").accessible_name(name).clicked() {
+        if ui.add(primary_button(ui, text)).on_hover_text("Page Down").accessible_name(name).clicked() {
             requests.actions.push(Action::Landscape(action));
         }
         let back = ui.add_enabled(index > 0, Button::new("Back")).on_hover_text("Page Up");

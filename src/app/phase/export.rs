@@ -25,6 +25,12 @@ impl NamedDiagram {
         SweepResult { title: self.name.clone().unwrap_or(result.title), ..result }
     }
 
+    /// Returns the result for a figure, which shows coarse blocks where the window does.
+    fn filled_by(&self, metric: Metric) -> SweepResult {
+        let result = self.result_by(metric);
+        SweepResult { diagram: result.diagram.filled(), ..result }
+    }
+
     fn result(&self) -> SweepResult {
         self.result_by(self.titled.preset.sweep.metric)
     }
@@ -102,7 +108,7 @@ impl ExportSource for DiagramExport {
 impl DiagramExport {
     fn figure(&self, pairs: bool) -> Result<Figure, String> {
         let MapStyle { map, metric, letters } = self.style;
-        let result = &self.diagram.result_by(metric);
+        let result = &self.diagram.filled_by(metric);
         let figure = match map {
             map if self.together.len() > 1 => {
                 let is_it = |(other, _): &(NamedDiagram, String)| other.titled.number == self.diagram.titled.number;
@@ -136,7 +142,7 @@ impl DiagramExport {
 
 /// Returns the figure of the same map of several diagrams; `map` is that of the one at the index `of`.
 fn compared(diagrams: &[(NamedDiagram, String)], map: Map, of: usize, metric: Metric) -> Figure {
-    let results: Vec<SweepResult> = diagrams.iter().map(|(diagram, _)| diagram.result_by(metric)).collect();
+    let results: Vec<SweepResult> = diagrams.iter().map(|(diagram, _)| diagram.filled_by(metric)).collect();
     let titles = diagrams.iter().map(|(_, title)| title.clone());
     let compared = results.iter().zip(titles).map(|(result, title)| Compared { result, title, metric });
     Figure::compared(&compared.collect::<Vec<_>>(), map, of)

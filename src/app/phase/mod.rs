@@ -247,17 +247,21 @@ impl PhasePanel {
                 let fault = self.diagrams.check(&self.editor.draft.sweep).err();
                 self.run_bar(ui, fault.as_ref());
                 ui.separator();
+                // Each preset has its own scroll position.
+                let id = ("diagram controls", self.editor.saved_state_number());
                 let (sweep, pins) = (&mut self.editor.draft.sweep, &mut self.pins);
                 ScrollArea::vertical()
                     .auto_shrink(false)
+                    .id_salt(id)
                     .show(ui, |ui| controls::show(ui, sweep, pins, fault.as_ref(), requests));
             });
         }
         self.follow(ui);
         let range = 220.0..=(0.3 * width).clamp(230.0, 520.0);
         let right = SidePanel { name: "sweep readout", edge: Edge::Right, usual: 360.0, range, frame: None };
+        let is_presenting = window.is_presenting();
         right.show(ui, &mut window.sizes, |ui, _| {
-            self.map_options(ui, requests);
+            self.map_options(ui, is_presenting, requests);
             ui.separator();
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| self.readout(ui, requests));
         });

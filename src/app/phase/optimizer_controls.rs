@@ -124,7 +124,7 @@ fn rates(ui: &mut Ui, owner: &str, rates: &mut LearningRates) {
     let ([mut from, mut to], mut spacing) = ([rates.from.get(), rates.to.get()], Spacing::Log);
     let values = Values { ends: [&mut from, &mut to], count: &mut rates.count, spacing: &mut spacing, usual: None };
     let help = "The learning rates that are tried, with equal ratios. At each pixel the best counts.";
-    values.show(ui, "Learning rates η", help, &form::owned(owner, "learning rates"), false);
+    values.show(ui, "Rates η", help, &form::owned(owner, "learning rates"), false);
     [rates.from, rates.to] = [from, to].map(LearningRate::clamped);
 }
 

@@ -77,7 +77,11 @@ impl Valleyscope {
 
     /// Opens a preset, a result or a run in the tab for it.
     pub(super) fn open(&mut self, ctx: &Context, content: OpenedContent, file: Option<&Path>) {
-        self.requested(ctx, |tabs, requests| tabs.open(content, file, requests));
+        let is_presenting = self.layout.is_presenting();
+        self.requested(ctx, |tabs, requests| {
+            tabs.open(content, file, requests);
+            requests.actions.retain(|action| !(is_presenting && matches!(action, Action::Notify(_))));
+        });
     }
 
     /// Saves to the preset's own file, or asks for the path, or shows a warning about parts that would be left out.

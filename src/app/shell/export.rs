@@ -42,7 +42,10 @@ impl ExportKind {
     pub(super) fn formats(self, source: &dyn ExportSource) -> Vec<(FileFormat, &'static str)> {
         match self {
             ExportKind::Picture => vec![(FileFormat::Image(Format::Png), "")],
-            ExportKind::Figure => Format::ALL.map(|format| (FileFormat::Image(format), "")).to_vec(),
+            // Vectors first, as a paper needs them.
+            ExportKind::Figure => {
+                [Format::Pdf, Format::Svg, Format::Png].map(|format| (FileFormat::Image(format), "")).to_vec()
+            }
             ExportKind::Animation => AnimationFormat::ALL.map(|it| (FileFormat::Animation(it), "")).to_vec(),
             ExportKind::WebPage => vec![(FileFormat::Html, "")],
             ExportKind::Data => source.data(),

@@ -17,6 +17,8 @@ use crate::app::widgets::theme::text_width;
 
 /// The width of keys in the help, in points.
 const KEYS_WIDTH: f32 = 180.0;
+/// The additional space between the columns of the help, in points.
+const BETWEEN_COLUMNS: f32 = 18.0;
 /// The space around the name of a key on its cap, in points.
 const CAP: Margin = Margin { left: 6, right: 6, top: 1, bottom: 1 };
 /// The time for which a notice is shown.
@@ -51,7 +53,11 @@ pub(crate) struct Messages {
 impl Messages {
     pub(crate) fn notify(&mut self, text: impl Into<String>) {
         let text = text.into();
-        self.notices.retain(|notice| notice.text != text);
+        // A newer notice of a kind, such as "Speed: …", replaces the older one.
+        fn kind(text: &str) -> &str {
+            text.split_once(": ").map_or(text, |(kind, _)| kind)
+        }
+        self.notices.retain(|notice| kind(&notice.text) != kind(&text));
         self.notices.push(Notice { text, until_secs: None });
         let surplus = self.notices.len().saturating_sub(MOST_NOTICES);
         self.notices.drain(..surplus);
@@ -289,7 +295,8 @@ pub(crate) struct Help {
 impl Help {
     /// Shows the open windows. `shortcuts` are the keys and their effects.
     pub(crate) fn show(&mut self, ctx: &Context, shortcuts: impl FnOnce() -> Vec<KeyGroup>) {
-        centred(ctx, "Keys", vec2(960.0, 680.0)).open(&mut self.keys).show(ctx, |ui| {
+        let height = 0.9 * ctx.content_rect().height();
+        centred(ctx, "Keys", vec2(960.0, height)).open(&mut self.keys).show(ctx, |ui| {
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
                 let mut groups = shortcuts();
                 let right = groups.split_off(groups.len().saturating_sub(3));
@@ -335,10 +342,14 @@ fn show_keys(ui: &mut Ui, (heading, keys): &KeyGroup) {
                     ui.spacing_mut().item_spacing = vec2(4.0, 4.0);
                     // The name of a key stays together.
                     let words = keys.replace("Page ", "Page\u{a0}").replace(", or ", " or ").replace(',', " or");
-                    words.split(' ').for_each(|word| show_key(ui, word));
+                    let words: Vec<&str> = words.split(' ').collect();
+                    for chord in words.chunk_by(|one, next| is_key(one) && is_key(next)) {
+                        show_chord(ui, chord);
+                    }
                 });
             });
             ui.vertical(|ui| {
+                ui.set_max_width(ui.available_width() - BETWEEN_COLUMNS);
                 ui.add_space(2.0);
                 ui.add(Label::new(effect).wrap());
             });
@@ -348,24 +359,31 @@ fn show_keys(ui: &mut Ui, (heading, keys): &KeyGroup) {
     ui.add_space(12.0);
 }
 
-/// Shows a key as a cap, and another word as text.
-fn show_key(ui: &mut Ui, word: &str) {
-    const NAMES: [&str; 8] = ["Ctrl", "Shift", "Alt", "Space", "Home", "End", "Esc", "Tab"];
+fn is_key(word: &str) -> bool {
+    const NAMES: [&str; 9] = ["Ctrl", "Shift", "Alt", "Space", "Home", "End", "Esc", "Tab", "Enter"];
     let is_sign = word.chars().count() == 1 && word != "a";
     let is_function = word.strip_prefix('F').is_some_and(|number| number.parse::<u8>().is_ok());
-    if !(is_sign || is_function || NAMES.contains(&word) || word == "Enter" || word.starts_with("Page")) {
-        ui.weak(word);
+    is_sign || is_function || NAMES.contains(&word) || word.starts_with("Page")
+}
+
+/// Shows keys that are pressed together as caps in one line, and another word as text.
+fn show_chord(ui: &mut Ui, words: &[&str]) {
+    if !is_key(words[0]) {
+        ui.weak(words[0]);
         return;
     }
-    let width = text_width(ui, &TextStyle::Body.resolve(ui.style()), word) + 2.0 * f32::from(CAP.left);
-    if ui.available_size_before_wrap().x < width {
+    let font = TextStyle::Body.resolve(ui.style());
+    let cap = |word: &&str| text_width(ui, &font, word) + 2.0 * f32::from(CAP.left) + ui.spacing().item_spacing.x;
+    if ui.available_size_before_wrap().x < words.iter().map(cap).sum::<f32>() - ui.spacing().item_spacing.x {
         ui.end_row();
     }
-    let visuals = ui.visuals();
-    let frame = Frame::new().fill(visuals.widgets.inactive.weak_bg_fill).corner_radius(4.0).inner_margin(CAP);
-    frame.stroke(visuals.widgets.noninteractive.bg_stroke).show(ui, |ui| {
-        ui.add(Label::new(RichText::new(word).strong()).extend());
-    });
+    for word in words {
+        let visuals = ui.visuals();
+        let frame = Frame::new().fill(visuals.widgets.inactive.weak_bg_fill).corner_radius(4.0).inner_margin(CAP);
+        frame.stroke(visuals.widgets.noninteractive.bg_stroke).show(ui, |ui| {
+            ui.add(Label::new(RichText::new(*word).strong()).extend());
+        });
+    }
 }
 
 /// Shows the list of optimizers, and to its right the chosen one's description.

@@ -34,6 +34,8 @@ const LEVEL_DASH: [f32; 2] = [10.0, 6.18];
 #[derive(Default)]
 pub(super) struct Charts {
     pub choices: Choices,
+    /// Whether they are shown in a presentation, without buttons of the speaker.
+    pub is_presented: bool,
     zoom: Zoom<MetricId>,
     hover: Option<f64>,
     time_to_loss: TimeToLoss,
@@ -148,6 +150,9 @@ impl Charts {
                 .on_hover_text("Extend the vertical axes to the values of diverged runs");
             if ui.add_enabled(self.zoom.is_zoomed(), Button::new("Reset zoom")).clicked() {
                 self.reset_view();
+            }
+            if self.is_presented {
+                return;
             }
             if ui.button("Export…").accessible_name("Export the runs").clicked() {
                 asked = Some(ChartAction::Export);

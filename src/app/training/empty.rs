@@ -26,8 +26,6 @@ for step in range(1000):
 
 /// The height of the contents of a card, in points.
 const CARD_HEIGHT: f32 = 138.0;
-/// The part of the colours that the example's plots lose.
-const FADED: f32 = 0.45;
 
 /// The curves of recorded runs, shown while there are no others.
 pub(super) struct Example {
@@ -69,7 +67,6 @@ impl Example {
             ui.label(RichText::new("Example").strong().color(ui.visuals().hyperlink_color));
             ui.weak("What runs look like: three optimizers train a small classifier of MNIST. Recorded, not yours.");
         });
-        let area = ui.available_rect_before_wrap();
         ui.scope(|ui| {
             ui.visuals_mut().disabled_alpha = 1.0;
             ui.disable();
@@ -77,8 +74,6 @@ impl Example {
             let shown = charts.shown(&groups);
             charts.grid(ui, &groups, &shown);
         });
-        // A shader draws the curves, and ignores the opacity of disabled widgets.
-        ui.painter().rect_filled(area, 0.0, ui.visuals().panel_fill.gamma_multiply(FADED));
     }
 }
 
@@ -103,9 +98,13 @@ impl TrainingPanel {
         ui.add(Label::new(training.description()).wrap());
         ui.add_space(6.0);
         if self.worker_card.can_install(&self.worker, &self.paths) {
+            if self.charts.is_presented {
+                return;
+            }
             let install = ui.add(large_primary_button(ui, "Install the worker…"));
             let help = "Training needs a second program, the worker, and PyTorch’s libraries";
-            self.worker_card.asking |= install.on_hover_text(help).clicked();
+            let install = install.on_hover_text(help).accessible_name("Install the training worker");
+            self.worker_card.asking |= install.clicked();
             return;
         }
         let can_start = self.can_start(self.fault().is_none());

@@ -57,8 +57,6 @@ pub struct TrainingPanel {
     pub(super) worker_card: WorkerCard,
     pub(super) editor: TrainingEditor,
     pub(super) pins: Pins,
-    /// The editor's number of the preset for which the controls were last drawn.
-    pub(super) scrolled: usize,
     pub(super) data_status: DataWatch,
     pub(super) listed: ListedRuns,
     pub(super) list: List,

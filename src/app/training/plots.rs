@@ -123,7 +123,7 @@ impl TrainingPanel {
         let run = self.selected.last().cloned();
         let name = run.as_ref().and_then(|run| self.summary(run)).map_or_else(|| scan.title.clone(), Summary::in_full);
         let chosen = run.as_ref().map(|run| self.pens.of_scan(run)).unwrap_or_default();
-        let color = show(ui, &scan.recolored(&chosen), &name, &chosen, requests);
+        let color = show(ui, &scan.recolored(&chosen), &name, &chosen, self.charts.is_presented, requests);
         if let (Some((optimizer, color)), Some(run)) = (color, run) {
             self.pens.choose_in_scan(&run, optimizer, color);
         }
@@ -228,7 +228,7 @@ impl ExportSource for TrainingExport {
                 csv(bytes)
             }
             (TrainingExport::Curves(curves), ..) if curves.runs.is_empty() => {
-                Err("Choose a run in the list, or several with their boxes.".to_owned())
+                Err("No run is chosen. Begin one, or choose some in the list.".to_owned())
             }
             (TrainingExport::Curves(curves), ExportKind::Figure, _) if curves.plots.is_empty() => {
                 Err("No shown plot has a curve. Choose others under “Plots”.".to_owned())
@@ -290,6 +290,7 @@ fn show(
     scan: &ScanResult,
     name: &str,
     chosen: &ScanColors,
+    is_presented: bool,
     requests: &mut Requests,
 ) -> Option<ChosenColor> {
     let known = scan.known();
@@ -301,7 +302,7 @@ fn show(
         scan.axes.replicates,
         scan.axes.steps
     );
-    if ui.button("Export…").accessible_name("Export the scan").clicked() {
+    if !is_presented && ui.button("Export…").accessible_name("Export the scan").clicked() {
         requests.actions.push(Action::Export(None));
     }
     ui.add(egui::Label::new(RichText::new(about).small().weak()).wrap());

@@ -92,17 +92,20 @@ pub(super) struct WorkerCard {
 }
 
 impl WorkerCard {
+    /// Shows the state of the worker. `has_button` is whether a button elsewhere can install it.
     pub(super) fn ui(
         &mut self,
         ui: &mut Ui,
         worker: &WorkerState,
         paths: &TrainingPaths,
+        has_button: bool,
         requests: &mut Requests,
     ) -> Option<WorkerAction> {
         if let Some(installation) = self.installation.as_ref().filter(|installation| installation.is_at_work()) {
             return at_work(ui, installation, requests);
         }
         let can_be_set_up = paths.can_be_set_up();
+        let has_button = has_button && self.can_install(worker, paths);
         let (heading, reason) = match worker {
             WorkerState::Ready(handshake) => {
                 if let Some(problem) = &handshake.problem {
@@ -132,7 +135,7 @@ impl WorkerCard {
             let help = "Training needs a second program, the worker, and PyTorch's libraries. Existing runs can be \
                         viewed without them.";
             ui.add(Label::new(RichText::new(help).small().weak()).wrap());
-            if can_be_set_up && paths.install.is_some() {
+            if can_be_set_up && paths.install.is_some() && !has_button {
                 self.button(ui);
             }
             ui.add(Label::new(RichText::new(manual_instructions(paths)).small().weak()).wrap());

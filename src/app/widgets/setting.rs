@@ -31,7 +31,7 @@ pub(crate) enum SliderStyle<'a> {
         path: SettingPath,
         actions: &'a [RowAction],
     },
-    /// The control is outside of its owner's card and has the owner's name before its own.
+    /// The control of a presentation, with the owner's name before its own and without help.
     Named(SettingPath),
 }
 
@@ -56,7 +56,12 @@ impl Control<'_> {
         };
         let label = if is_named { &name } else { self.of.label };
         let motion = setting.and_then(|setting| motion_of(ui.ctx(), setting));
-        let help = SliderHelp { text: self.help(motion.as_deref()), beside: ui.max_rect().x_range() };
+        // In a presentation, the help would cover the run.
+        let text = match style {
+            SliderStyle::Named(_) => String::new(),
+            _ => self.help(motion.as_deref()),
+        };
+        let help = SliderHelp { text, beside: ui.max_rect().x_range() };
         let (buttons, least) = match style {
             SliderStyle::Named(_) => (1.0, NAMED_WIDTH),
             _ => (2.0, form::ONE_LINE_WIDTH),
@@ -441,6 +446,9 @@ struct SliderHelp {
 impl SliderHelp {
     /// Shows the help while the pointer is on a part of the control.
     fn explain(&self, part: &Response) {
+        if self.text.is_empty() {
+            return;
+        }
         let mut tooltip = Tooltip::for_enabled(part);
         let control = Rect::from_x_y_ranges(self.beside, part.rect.y_range());
         tooltip.popup = tooltip.popup.anchor(control).align(RectAlign::RIGHT_START);

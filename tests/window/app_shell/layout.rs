@@ -82,6 +82,18 @@ fn the_controls_stay_where_they_were_scrolled_to_through_a_presentation() {
 }
 
 #[test]
+fn another_preset_is_shown_from_its_first_control() {
+    let mut app = App::begin(Begin { size: [1280.0, 600.0], ..Begin::default() });
+    let before = app.slider("Sharpness a").rect();
+    app.harness.get_by_role_and_label(Role::Slider, "FOCUS: Attraction γ").scroll_to_me();
+    app.settle();
+    assert!(app.slider("Sharpness a").rect().top() < 0.0);
+    app.menu("Presets", "Where FOCUS wins");
+    app.settle();
+    assert_eq!(app.slider("Sharpness a").rect().top(), before.top());
+}
+
+#[test]
 fn the_view_menu_changes_how_the_landscape_is_drawn() {
     let mut app = App::plain();
     let before = app.state().document().view.clone();

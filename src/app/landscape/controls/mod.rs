@@ -33,6 +33,8 @@ const HELD_SECS: f64 = 0.5;
 #[derive(Default)]
 pub(crate) struct ControlsPanel {
     pub pins: Pins,
+    /// The editor's number of the preset, and its scroll position.
+    preset: usize,
     offset: f32,
     /// The frame, by egui's count, in which it was last drawn.
     last_frame: u64,
@@ -40,7 +42,18 @@ pub(crate) struct ControlsPanel {
 }
 
 impl ControlsPanel {
-    pub(crate) fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
+    /// Shows the controls of a preset, which has its own scroll position.
+    pub(crate) fn ui(
+        &mut self,
+        ui: &mut Ui,
+        preset: usize,
+        document: &mut Document,
+        live: &mut Live,
+        requests: &mut Requests,
+    ) {
+        if std::mem::replace(&mut self.preset, preset) != preset {
+            self.offset = 0.0;
+        }
         simulation_switch(ui, document, &mut live.chosen);
         let (now, frame) = (ui.ctx().time(), ui.ctx().cumulative_frame_nr());
         if self.last_frame + 1 < frame && self.last_frame > 0 {
@@ -49,7 +62,7 @@ impl ControlsPanel {
         self.last_frame = frame;
         let touched = ui.input(|input| input.pointer.any_pressed() || input.smooth_scroll_delta.y != 0.0);
         self.held_until = self.held_until.filter(|until| now < *until && !touched);
-        let mut area = ScrollArea::vertical().auto_shrink(false);
+        let mut area = ScrollArea::vertical().auto_shrink(false).id_salt(("landscape controls", preset));
         if self.held_until.is_some() {
             area = area.vertical_scroll_offset(self.offset);
         }
