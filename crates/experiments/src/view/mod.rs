@@ -102,9 +102,7 @@ impl ViewProjection {
         match self {
             ViewProjection::Plane => ["2d", "2-D", "From above, 2-D"],
             ViewProjection::Space => ["3d", "3-D", "Surface in space, 3-D (3)"],
-            ViewProjection::Valley => {
-                ["valley", "Valley", "Along the valley, each axis with its own scale (4)"]
-            }
+            ViewProjection::Valley => ["valley", "Valley", "Along the valley, each axis with its own scale (4)"],
         }
     }
 }

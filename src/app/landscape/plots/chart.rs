@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use egui::{Align2, Color32, Stroke, Theme, Ui, Visuals, vec2};
+use egui::{Align2, Color32, Stroke, Theme, Ui, vec2};
 use egui_plot::{Plot, PlotPoint};
 use valleyscope_engine::optimizer::MarkerShape;
 use valleyscope_engine::simulation::Bucket;
@@ -137,8 +137,9 @@ impl Chart<'_> {
         let near = f64::from(CURVE_WIDTH / PlotFrame::area(frame.size).y.max(1.0)) * (y[1] - y[0]);
         let [mark, cursor] = [ui.visuals().warn_fg_color, ui.visuals().strong_text_color()];
         let (named, opacity) = (ui.visuals().hyperlink_color, branch_curve_opacity(ui.visuals()));
+        let (theme, neutral) = (ui.theme(), ui.visuals().text_color());
         let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.key())), |plot| {
-            self.draw_leads(plot, y, near, ui.visuals());
+            self.draw_leads(plot, y, near, (theme, neutral));
             for ChartMark { position, label, holds, marked } in &self.marks {
                 let color = match (label, holds) {
                     (None, _) => mark.gamma_multiply(0.8),
@@ -217,7 +218,7 @@ impl Chart<'_> {
 
     /// Shades the intervals in which an optimizer is ahead, with a line along the upper edge and as much of a caption as
     /// has room.
-    fn draw_leads(&self, plot: &PlotPainter, y: [f64; 2], near: f64, visuals: &Visuals) {
+    fn draw_leads(&self, plot: &PlotPainter, y: [f64; 2], near: f64, (theme, neutral): (Theme, Color32)) {
         for ChartLead { names, colors, positions, .. } in &self.leads {
             let x = positions.map(|position| position.clamp(self.x[0], self.x[1]));
             let shade = |low: f64, high: f64, color: Color32| plot.band(x.map(|x| [x, low, high]).into_iter(), color);
@@ -231,8 +232,7 @@ impl Chart<'_> {
             let mut captions = [format!("{names} {whole}"), names].into_iter();
             let [left, right] = x.map(|x| plot.at([x, y[1]]).x);
             if let Some(caption) = captions.find(|caption| plot.width(caption) + 4.0 < right - left) {
-                let theme = if visuals.dark_mode { Theme::Dark } else { Theme::Light };
-                let color = if let [color] = colors[..] { text_color(color, theme) } else { visuals.text_color() };
+                let color = if let [color] = colors[..] { text_color(color, theme) } else { neutral };
                 let at = [0.5 * (x[0] + x[1]), y[1] - 2.0 * near * colors.len() as f64];
                 plot.text(at, Align2::CENTER_TOP, &caption, color);
             }
