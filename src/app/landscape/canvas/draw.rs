@@ -149,8 +149,9 @@ impl LandscapePanel {
         draw_branch_means(ui, canvas, &projection, spec, live, index);
         draw_means(ui, canvas, spec, &means);
         let particles: Vec<Pos2> = means.iter().map(|mean| mean.at).collect();
+        let colors = OverlayColors::of(ui.visuals());
         let key_area = match live.step_trace(index).filter(|_| document.view.glyphs) {
-            Some(step) => draw_glyphs(&painter, response, layout, &projection, step, &particles),
+            Some(step) => draw_glyphs(&painter, response, layout, &projection, step, (colors, &particles)),
             None => Rect::NOTHING,
         };
         draw_run_away_note(ui, layout, spec, left_out);
@@ -275,7 +276,7 @@ fn draw_glyphs(
     layout: &CanvasLayout,
     projection: &Projection,
     step: &StepTrace,
-    particles: &[Pos2],
+    (colors, particles): (OverlayColors, &[Pos2]),
 ) -> Rect {
     // A picture cannot be clicked or zoomed.
     let key = match layout.compact {
@@ -283,7 +284,7 @@ fn draw_glyphs(
         false if response.sense.senses_click() => particle::GlyphKey::WithHints,
         false => particle::GlyphKey::Plain,
     };
-    particle::draw_arrows(painter, layout.canvas, projection, step, &layout.font, key, particles)
+    particle::draw_arrows(painter, layout.canvas, projection, step, (&layout.font, colors), key, particles)
 }
 
 /// The radius of the marker of a mean, in points.
