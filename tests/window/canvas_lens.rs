@@ -7,6 +7,7 @@ use egui_kittest::kittest::Queryable as _;
 use valleyscope::app::landscape::canvas::nearest_particle;
 use valleyscope::draw::Projection;
 use valleyscope_engine::landscape::Uv;
+use valleyscope_engine::quantity::StartSpread;
 use valleyscope_experiments::view::{Camera, Inset, LensAxes, ViewProjection, Viewport};
 
 use super::canvas_space::{Shown, Stage, advance_to, button, harness, three_optimizers};
@@ -81,6 +82,20 @@ fn both_scales_follow_the_particles_and_the_floor_is_straight() {
     advance_to(&mut harness, 400);
     settle(&mut harness);
     assert!(landscape.uv_from_xy(camera(&harness).center).u > 0.5, "the view follows: {:?}", camera(&harness));
+}
+
+#[test]
+fn the_start_is_seen_as_wide_as_its_cloud() {
+    let mut spec = three_optimizers(30);
+    spec.start.spread = StartSpread::clamped(0.2);
+    let mut harness = harness(Stage::new(spec, Shown::Landscape, None), [820.0, 600.0]);
+    harness.state_mut().document.view.projection = ViewProjection::Valley;
+    settle(&mut harness);
+    let [width, height]: [f32; 2] = canvas(&harness).size().into();
+    for particle in 0..30 {
+        let [x, y] = viewport(&harness).px_from_xy(newest(&harness, 0, particle));
+        assert!((0.0..width).contains(&x) && (0.0..height).contains(&y), "{x} {y}");
+    }
 }
 
 #[test]
