@@ -148,6 +148,20 @@ fn the_summary_names_the_coordinates_and_the_stretch() {
 }
 
 #[test]
+fn the_inset_avoids_the_way_down_the_valley() {
+    for (degrees, is_right) in [(30.0, true), (-30.0, false)] {
+        let mut spec = three_optimizers(3);
+        spec.landscape.set("rotation_degrees", degrees).unwrap();
+        let mut harness = harness(Stage::new(spec, Shown::Landscape, None), [820.0, 600.0]);
+        harness.state_mut().document.view.inset = Some(Inset::default());
+        harness.run_steps(3);
+        let inset = harness.get_by_role_and_label(Role::Canvas, "Landscape along the valley").rect();
+        assert_eq!(inset.center().x > canvas(&harness).center().x, is_right, "{degrees}°");
+        assert_eq!(harness.state().document.view.inset, Some(Inset::default()), "the document does not change");
+    }
+}
+
+#[test]
 fn the_inset_is_dragged_resized_closed_and_shown_again() {
     let mut harness = harness(Stage::new(three_optimizers(30), Shown::Landscape, None), [820.0, 600.0]);
     harness.state_mut().document.view.inset = Some(Inset::default());
@@ -158,7 +172,7 @@ fn the_inset_is_dragged_resized_closed_and_shown_again() {
         |harness: &Harness<'_, Stage>| harness.get_by_role_and_label(Role::Canvas, "Landscape along the valley").rect();
     let (plane, before) = (camera(&harness), area(&harness));
     assert!(plane.lens.is_none() && canvas(&harness).contains_rect(before));
-    drag(&mut harness, before.left_top() + vec2(30.0, -25.0), vec2(-120.0, -80.0));
+    drag(&mut harness, before.left_top() + vec2(30.0, -15.0), vec2(-120.0, -80.0));
     let moved = area(&harness);
     assert!((moved.min - before.min - vec2(-120.0, -80.0)).length() < 3.0, "{before:?} {moved:?}");
     let at = inset(&harness).expect("it is shown");

@@ -156,7 +156,7 @@ impl LandscapePanel {
         };
         draw_run_away_note(ui, layout, spec, left_out);
         if layout.has_axes && matches!(projection, Projection::Plane(_)) {
-            on(&outside).draw_plane_axes(layout.labelled);
+            on(&outside).draw_plane_axes(layout.labelled, layout.title.filter(|_| is_inset));
         }
         let chosen_color = legend.show(ui, canvas, live);
         if layout.has_axes
@@ -165,10 +165,10 @@ impl LandscapePanel {
             && has_readouts(ui.ctx())
             && let Some(xy) = projection.xy((pointer - canvas.min).into())
         {
-            let taken = [legend.area, key_area];
+            let inset_area = layout.inset.as_ref().map_or(Rect::NOTHING, |inset| inset.frame);
+            let taken = [legend.area, key_area, inset_area];
             let readout = Readout::at(&landscape, xy);
-            let style = (font, OverlayColors::of(ui.visuals()));
-            interaction::draw_readout(&painter, canvas, pointer, &readout, style, (&taken, &particles));
+            interaction::draw_readout(&painter, canvas, pointer, &readout, (font, colors), (&taken, &particles));
         }
         if response.has_focus() {
             let stroke = ui.visuals().selection.stroke;

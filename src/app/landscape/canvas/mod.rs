@@ -373,7 +373,7 @@ fn canvases(
         let id = ui.scope_id().with("landscape");
         let id = if index == 0 { id } else { id.with(index) };
         let response = ui.interact(layout.canvas, id, sense);
-        let inset = document.view.shown_inset();
+        let inset = document.view.shown_inset().map(|inset| inset::placed(inset, layout.canvas, document, index));
         layout.inset = inset.and_then(|inset| InsetArea::lay_out(ui, inset, &response, sense)).map(Box::new);
         (layout, response)
     };
