@@ -423,7 +423,7 @@ impl CanvasLayout {
         let width = |text: &str| text_width(ui, &font, text);
         // Labels of fixed widths, so that the canvas does not move while the view does.
         let left = if in_space { 4.0 } else { width("−0.0000") + 10.0 };
-        let right = if has_bar { color_bar::STRIP + width("−0.001") + 20.0 } else { width("0.000") };
+        let right = if has_bar { color_bar::STRIP + width("−10\u{2009}000") + 20.0 } else { width("0.000") };
         let body = TextStyle::Body.resolve(ui.style());
         let pixels_per_point = ui.ctx().pixels_per_point();
         if area.width() < left + right + LEAST_CANVAS || area.height() < LEAST_CANVAS {
