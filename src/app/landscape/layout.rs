@@ -277,7 +277,10 @@ impl LandscapeTab {
             LandscapeAction::Restart => self.player.send(PlayerCommand::Restart),
             LandscapeAction::GoToStep(step) => self.go_to_lesson_step(ctx, step, requests),
             LandscapeAction::EditLesson => self.edit_lesson(),
-            LandscapeAction::EndLesson => self.is_at_end = true,
+            LandscapeAction::EndLesson => {
+                self.is_at_end = true;
+                self.player.send(PlayerCommand::Pause);
+            }
             LandscapeAction::SaveSession => self.recording = Some(self.player.records()),
         }
     }
