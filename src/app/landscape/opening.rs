@@ -27,7 +27,7 @@ const NEXT: &str = "lesson";
 const REST_SECS: f64 = 4.0;
 /// The direction of the camera at the beginning of its flight, and the middle of its later swaying.
 const FROM: Orbit = Orbit { azimuth: -165.0, elevation: 62.0 };
-const MIDDLE: Orbit = Orbit { azimuth: -148.0, elevation: 40.0 };
+const MIDDLE: Orbit = Orbit::HOME;
 /// The time in which most of the way from one to the other is flown, and that of a sway to and fro, in seconds.
 const DESCENT_SECS: f64 = 4.0;
 const SWAY_SECS: f64 = 30.0;
