@@ -312,6 +312,8 @@ impl LandscapeTab {
                 format!("Opened “{title}”. Undo goes back.")
             }
         };
+        // At its own speed, and recorded, before it plays.
+        self.player.follow(&self.editor.draft.document, self.pace);
         self.trace();
         // It plays, whatever the run before did.
         self.player.send(PlayerCommand::Play);
