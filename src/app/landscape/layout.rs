@@ -93,10 +93,12 @@ impl LandscapeTab {
         Some(&lesson[step]).filter(|step| LessonStage::is_needed(step)).cloned()
     }
 
-    /// Returns the first particle of the optimizer whose update rule the lesson's step shows, for its numbers.
-    pub(super) fn particle_of_formula(&self) -> Option<ParticleId> {
-        let (step, lesson) = self.editor.lesson()?;
-        lesson[step].formula.map(|optimizer| ParticleId { optimizer, particle: 0 })
+    /// Records the steps of the selected particle, or else of the first one of the optimizer whose update rule the
+    /// lesson's step shows. A run that is to be recorded plays after this.
+    pub(super) fn trace(&mut self) {
+        let formula = self.editor.lesson().and_then(|(step, lesson)| lesson[step].formula);
+        let of_formula = formula.map(|optimizer| ParticleId { optimizer, particle: 0 });
+        self.player.trace(self.live.selected.or(of_formula));
     }
 
     /// Draws the landscape into the rest of the window.
@@ -291,7 +293,10 @@ impl LandscapeTab {
             LandscapeAction::Restart => self.player.send(PlayerCommand::Restart),
             LandscapeAction::GoToStep(step) => self.go_to_lesson_step(ctx, step, requests),
             LandscapeAction::EditLesson => self.edit_lesson(),
-            LandscapeAction::EndLesson => self.is_at_end = true,
+            LandscapeAction::EndLesson => {
+                self.is_at_end = true;
+                self.player.send(PlayerCommand::Pause);
+            }
             LandscapeAction::SaveSession => self.recording = Some(self.player.records()),
         }
     }
@@ -321,6 +326,9 @@ impl LandscapeTab {
                 format!("Opened “{title}”. Undo goes back.")
             }
         };
+        // At its own speed, and recorded, before it plays.
+        self.player.follow(&self.editor.draft.document, self.pace);
+        self.trace();
         // It plays, whatever the run before did.
         self.player.send(PlayerCommand::Play);
         requests.actions.push(Action::Notify(notice));
@@ -383,6 +391,7 @@ impl LandscapeTab {
         if plays {
             // A later pause has to be in force before the run plays on.
             self.player.follow(&self.editor.draft.document, self.pace);
+            self.trace();
             self.player.send(PlayerCommand::Play);
         }
     }

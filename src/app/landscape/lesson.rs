@@ -117,25 +117,16 @@ fn step_text(
 fn contents(ui: &mut Ui, index: usize, lesson: &[LessonStep], requests: &mut Requests) {
     let height = CONTENTS_HEIGHT * ui.ctx().content_rect().height();
     ui.set_width(CONTENTS_WIDTH);
-    ScrollArea::vertical().max_height(height).show(ui, |ui| entries(ui, Some(index), lesson, |_| true, requests));
+    ScrollArea::vertical().max_height(height).show(ui, |ui| entries(ui, Some(index), lesson, requests));
     ui.separator();
     item(ui, EDIT_LESSON, "", Action::Landscape(LandscapeAction::EditLesson), requests);
 }
 
-/// Shows the steps for which `is_listed` holds, by their first sentences, and the sections. A click goes to a step.
-pub(super) fn entries(
-    ui: &mut Ui,
-    present: Option<usize>,
-    lesson: &[LessonStep],
-    is_listed: impl Fn(&LessonStep) -> bool,
-    requests: &mut Requests,
-) {
+/// Shows the steps by their first sentences, and the sections. A click goes to a step.
+pub(super) fn entries(ui: &mut Ui, present: Option<usize>, lesson: &[LessonStep], requests: &mut Requests) {
     for (at, step) in lesson.iter().enumerate() {
         if let Some(section) = &step.section {
             ui.label(RichText::new(section).strong());
-        }
-        if !is_listed(step) {
-            continue;
         }
         let sentence = step.first_sentence();
         let entry = Button::selectable(present == Some(at), format!("{}   {sentence}", at + 1)).truncate();

@@ -292,7 +292,7 @@ impl Tab for LandscapeTab {
             self.live.selected = None;
             self.player.send(PlayerCommand::Select(None));
         }
-        self.player.trace(self.live.selected.or_else(|| self.particle_of_formula()));
+        self.trace();
         self.record_for_undo(ctx);
     }
 

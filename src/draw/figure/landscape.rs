@@ -422,7 +422,7 @@ impl LandscapePlot {
         self.draw_on(&LandscapePainter { canvas: &canvas.clipped(panel), ..painter });
         match axes {
             Some(axes) => painter.draw_space_axes(&axes),
-            None => painter.draw_plane_axes(labelled),
+            None => painter.draw_plane_axes(labelled, None),
         }
     }
 

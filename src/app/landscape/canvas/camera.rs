@@ -230,7 +230,7 @@ fn colored(first: Camera) -> Camera {
     Camera { width: COLORED * first.width, ..first }
 }
 
-fn initial_camera(document: &Document, index: usize) -> Camera {
+pub(super) fn initial_camera(document: &Document, index: usize) -> Camera {
     let chosen = document.view.camera.filter(|camera| camera.lens.is_none());
     limited(chosen.unwrap_or_else(|| Camera::home(&document.spec(index).landscape)))
 }

@@ -153,13 +153,14 @@ impl LandscapePanel {
         }
         means.iter().for_each(|mean| mean.draw(&painter, &spec.optimizers, false));
         let particles: Vec<Pos2> = means.iter().map(|mean| mean.at).collect();
+        let colors = OverlayColors::of(ui.visuals());
         let key_area = match live.step_trace(index).filter(|_| document.view.glyphs) {
-            Some(step) => draw_glyphs(&painter, response, layout, &projection, step, &particles),
+            Some(step) => draw_glyphs(&painter, response, layout, &projection, step, (colors, &particles)),
             None => Rect::NOTHING,
         };
         draw_run_away_note(ui, layout, spec, left_out);
         if layout.has_axes && matches!(projection, Projection::Plane(_)) {
-            on(&outside).draw_plane_axes(layout.labelled);
+            on(&outside).draw_plane_axes(layout.labelled, layout.title.filter(|_| is_inset));
         }
         if let Some(legend) = legend {
             legend.show(ui, canvas, document, live);
@@ -170,10 +171,10 @@ impl LandscapePanel {
             && has_readouts(ui.ctx())
             && let Some(xy) = projection.xy((pointer - canvas.min).into())
         {
-            let taken = [legend_area, key_area];
+            let inset_area = layout.inset.as_ref().map_or(Rect::NOTHING, |inset| inset.frame);
+            let taken = [legend_area, key_area, inset_area];
             let readout = Readout::at(&landscape, xy);
-            let style = (font, OverlayColors::of(ui.visuals()));
-            interaction::draw_readout(&painter, canvas, pointer, &readout, style, (&taken, &particles));
+            interaction::draw_readout(&painter, canvas, pointer, &readout, (font, colors), (&taken, &particles));
         }
         if response.has_focus() {
             let stroke = ui.visuals().selection.stroke;
@@ -272,7 +273,7 @@ fn draw_glyphs(
     layout: &CanvasLayout,
     projection: &Projection,
     step: &StepTrace,
-    particles: &[Pos2],
+    (colors, particles): (OverlayColors, &[Pos2]),
 ) -> Rect {
     // A picture cannot be clicked or zoomed.
     let note = match response.sense.senses_click() {
@@ -280,7 +281,7 @@ fn draw_glyphs(
         false => "Lengths are logarithmic.",
     };
     let note = (!layout.compact).then_some(note);
-    particle::draw_arrows(painter, layout.canvas, projection, step, &layout.font, note, particles)
+    particle::draw_arrows(painter, layout.canvas, projection, step, (&layout.font, colors), note, particles)
 }
 
 /// The radius of the marker of a mean, in points.

@@ -353,17 +353,13 @@ pub(crate) fn draw_readout(
         let top = if other.center().y < canvas.center().y { other.bottom() + 8.0 } else { other.top() - 8.0 - size.y };
         [inside.left(), inside.right() - size.x].map(|left| Rect::from_min_size(pos2(left, top), size))
     });
-    let mut candidates = corners.into_iter().chain(next_to_taken);
-    let away = |candidate: &Rect| !candidate.expand(20.0).contains(pointer);
-    let clear = |candidate: &Rect| {
-        let covers = |at: &Pos2| candidate.expand(READOUT_CLEARANCE).contains(*at);
-        !taken.iter().any(|other| other.intersects(*candidate)) && !particles.iter().any(covers)
+    let is_free = |candidate: &Rect| !candidate.contains(pointer);
+    let faults = |candidate: &Rect| {
+        let is_covered = |at: &Pos2| candidate.expand(READOUT_CLEARANCE).contains(*at);
+        let is_near = candidate.expand(20.0).contains(pointer);
+        (taken.iter().any(|other| other.intersects(*candidate)), is_near, particles.iter().any(is_covered))
     };
-    let Some(area) =
-        candidates.clone().find(|candidate| away(candidate) && clear(candidate)).or_else(|| candidates.find(away))
-    else {
-        return;
-    };
+    let Some(area) = corners.into_iter().chain(next_to_taken).filter(is_free).min_by_key(faults) else { return };
     painter.rect_filled(area, 5.0, background);
     let mut left = area.left() + READOUT_PADDING;
     for (index, cells) in readout.cells().iter().enumerate() {

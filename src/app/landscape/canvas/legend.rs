@@ -29,6 +29,9 @@ const SEPARATOR: &str = " | ";
 const WIDEST_VALUE: &str = "−0.0000";
 /// The share of the canvas' width for names with settings, and for names without any.
 const NAME_SHARES: [f32; 2] = [0.4, 0.55];
+/// The share of the canvas' width for a row with its value, and the least width of a name in it, in heights of type.
+const ROW_SHARE: f32 = 0.65;
+const LEAST_NAME: f32 = 4.0;
 /// The number of rows that a legend has before it is folded, and the number of the lowest losses in a folded one.
 const MOST_ROWS: usize = 8;
 const FOLDED_ROWS: usize = 5;
@@ -198,9 +201,9 @@ fn rows_side_by_side(document: &Document, live: &Live) -> Vec<Row> {
     merged.into_iter().map(joined).collect()
 }
 
-/// Sorts rows by their mean losses, the lowest first and diverged ones last. Those that do not clearly differ stay in
-/// the order of the last frame, as do all while the pointer is on them.
-fn sorted(mut rows: Vec<Row>, state: &mut LegendState, pointer: Option<Pos2>) -> Vec<Row> {
+/// Sorts rows by their mean losses, the lowest first and diverged ones last. While the run plays, those that do not
+/// clearly differ stay in the order of the last frame, as do all while the pointer is on them.
+fn sorted(mut rows: Vec<Row>, is_playing: bool, state: &mut LegendState, pointer: Option<Pos2>) -> Vec<Row> {
     let before = |row: &Row| state.order.iter().position(|id| *id == row.id).unwrap_or(usize::MAX);
     rows.sort_by_key(before);
     let is_held = state.area.zip(pointer).is_some_and(|(area, pointer)| area.contains(pointer));
@@ -208,7 +211,9 @@ fn sorted(mut rows: Vec<Row>, state: &mut LegendState, pointer: Option<Pos2>) ->
     for end in 1..movable {
         for index in (1..=end).rev() {
             let is_lower = match (&rows[index].mean, &rows[index - 1].mean) {
-                (Some(lower), Some(upper)) => lower.is_clearly_below(upper),
+                (Some(lower), Some(upper)) if is_playing => lower.is_clearly_below(upper),
+                (Some(lower), Some(upper)) if lower.is_nothing() && upper.is_nothing() => false,
+                (Some(lower), Some(upper)) => lower.mean < upper.mean,
                 (own, other) => own.is_some() && other.is_none(),
             };
             if !is_lower {
@@ -273,21 +278,23 @@ impl Legend {
         let CanvasLayout { canvas, compact, .. } = *layout;
         let font = layout.font.clone();
         let pointer = ui.input(|input| input.pointer.hover_pos());
-        let mut rows = sorted(rows(spec, index, live), &mut live.legend, pointer);
+        let mut rows = sorted(rows(spec, index, live), live.is_playing(), &mut live.legend, pointer);
         let fold = folded(&mut rows, &live.legend, [live.selected.map(|it| it.optimizer), pointed]);
         let width_of = |text: &str| text_width(ui, &font, text);
+        let widest =
+            |rows: &[Row], text: &dyn Fn(&Row) -> &str| rows.iter().map(|row| width_of(text(row))).fold(0.0, f32::max);
+        let line = (font.size * if rows.len() > 4 { 1.25 } else { 1.45 }).round();
+        let values = widest(&rows, &|row| &row.value).max(width_of(HEADING));
+        let room = ROW_SHARE * canvas.width() - MARKER - GAP - values - 2.0 * PADDING;
+        let is_roomy = room >= LEAST_NAME * font.size && 0.5 * canvas.height() > line * (rows.len() + 1) as f32;
+        let shows_values = !compact || is_roomy;
+        let room = if is_roomy { room } else { f32::INFINITY };
         for row in &mut rows {
-            row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| share * canvas.width()));
+            row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| (share * canvas.width()).min(room)));
         }
         let notes = notes(spec, index, live, width_of, NAME_SHARES[1] * canvas.width());
-        let widest = |text: &dyn Fn(&Row) -> &str| rows.iter().map(|row| width_of(text(row))).fold(0.0, f32::max);
-        let names = widest(&|row| &row.drawn_name).max(fold.as_deref().map_or(0.0, width_of));
-        let line = (font.size * if rows.len() > 4 { 1.25 } else { 1.45 }).round();
-        let values = widest(&|row| &row.value).max(width_of(HEADING));
-        let roomy = MARKER + names + GAP + values + 2.0 * PADDING < 0.65 * canvas.width()
-            && 0.5 * canvas.height() > line * (rows.len() + 1) as f32;
-        let shows_values = !compact || roomy;
-        let values = if shows_values { values } else { widest(&|row| row.shown_value(false)) };
+        let names = widest(&rows, &|row| &row.drawn_name).max(fold.as_deref().map_or(0.0, width_of));
+        let values = if shows_values { values } else { widest(&rows, &|row| row.shown_value(false)) };
         let width = names + if values > 0.0 { GAP + values } else { 0.0 };
         let width = MARKER + notes.iter().map(|note| width_of(&note.drawn)).fold(width, f32::max);
         let lines = rows.len() + notes.len() + usize::from(shows_values) + usize::from(fold.is_some());
@@ -432,7 +439,7 @@ pub(crate) fn show_rows(ui: &mut Ui, document: &mut Document, live: &mut Live, i
             // The widest usual value, so that entries stay where they are while the run goes on.
             let reserved = text_width(ui, &font, &vec![WIDEST_VALUE; document.count()].join(SEPARATOR));
             let pointer = ui.input(|input| input.pointer.hover_pos());
-            let mut rows = sorted(rows_side_by_side(document, live), &mut live.legend, pointer);
+            let mut rows = sorted(rows_side_by_side(document, live), live.is_playing(), &mut live.legend, pointer);
             let chosen_one = live.selected.map(|it| it.optimizer);
             let fold = if is_picture { None } else { folded(&mut rows, &live.legend, [chosen_one, None]) };
             for mut row in rows.into_iter().filter(|row| row.shown || !is_picture) {
@@ -490,12 +497,14 @@ mod tests {
         let mut state = LegendState::default();
         let with =
             |losses: [f64; 3]| vec![row(0, losses[0], 0), row(1, losses[1], 0), row(2, losses[2], 0), row(3, -9.0, 1)];
-        assert_eq!(ids(&sorted(with([0.5, 0.5, -1.0]), &mut state, None)), [2, 0, 1, 3]);
-        assert_eq!(ids(&sorted(with([0.5, 0.49, -1.0]), &mut state, None)), [2, 0, 1, 3], "no clear difference");
+        assert_eq!(ids(&sorted(with([0.5, 0.5, -1.0]), true, &mut state, None)), [2, 0, 1, 3]);
+        assert_eq!(ids(&sorted(with([0.5, 0.49, -1.0]), true, &mut state, None)), [2, 0, 1, 3], "no clear difference");
+        assert_eq!(ids(&sorted(with([0.5, 0.49, -1.0]), false, &mut state, None)), [2, 1, 0, 3], "at rest");
+        assert_eq!(ids(&sorted(with([0.5, 0.51, -1.0]), false, &mut state, None)), [2, 0, 1, 3], "at rest");
         state.area = Some(Rect::from_min_size(pos2(0.0, 0.0), vec2(50.0, 50.0)));
         let on_legend = Some(pos2(20.0, 20.0));
-        assert_eq!(ids(&sorted(with([0.5, -2.0, -1.0]), &mut state, on_legend)), [2, 0, 1, 3]);
-        assert_eq!(ids(&sorted(with([0.5, -2.0, -1.0]), &mut state, None)), [1, 2, 0, 3]);
+        assert_eq!(ids(&sorted(with([0.5, -2.0, -1.0]), true, &mut state, on_legend)), [2, 0, 1, 3]);
+        assert_eq!(ids(&sorted(with([0.5, -2.0, -1.0]), true, &mut state, None)), [1, 2, 0, 3]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::player::EnsembleView;
 const TRAIL: f64 = 60.0;
 /// The room of the view, over the range of the particles, along and across the valley.
 const ROOM: [f64; 2] = [1.2, 1.5];
-/// Half the width and height of the view before the first step, when all particles are in one point.
+/// The least half of the width and of the height before the first step, when all particles may be in one point.
 const FIRST: [f64; 2] = [0.25, 0.02];
 
 /// The camera along the valley and its movement.
@@ -82,7 +82,7 @@ fn aimed(spec: &SimulationSpec, live: &Live, views: &[&EnsembleView], aspect: f6
     let Bounds { min, max } = seen.reduce(Bounds::union).unwrap_or_else(|| Bounds::of_point(lens.coordinates(start)));
     let ranges = [0, 1].map(|axis| {
         let (middle, half) = (0.5 * (min[axis] + max[axis]), 0.5 * (max[axis] - min[axis]));
-        let half = if step == 0 { FIRST[axis] } else { ROOM[axis] * half };
+        let half = (ROOM[axis] * half).max(if step == 0 { FIRST[axis] } else { 0.0 });
         [middle - half, middle + half]
     });
     limited(lens.framing(ranges, aspect, before.as_ref()))

@@ -364,7 +364,7 @@ fn canvases(
         let id = ui.scope_id().with("landscape");
         let id = if index == 0 { id } else { id.with(index) };
         let response = ui.interact(layout.canvas, id, sense);
-        let inset = document.view.shown_inset();
+        let inset = document.view.shown_inset().map(|inset| inset::placed(inset, layout.canvas, document, index));
         layout.inset = inset.and_then(|inset| InsetArea::lay_out(ui, inset, &response, sense)).map(Box::new);
         (layout, response)
     };
@@ -412,7 +412,7 @@ impl CanvasLayout {
         let width = |text: &str| text_width(ui, font, text);
         // Labels of fixed widths, so that the canvas does not move while the view does.
         let left = if in_space { 4.0 } else { width("−0.0000") + 10.0 };
-        let right = if has_bar { color_bar::STRIP + width("−0.001") + 20.0 } else { width("0.000") };
+        let right = if has_bar { color_bar::STRIP + width("−10\u{2009}000") + 20.0 } else { width("0.000") };
         if area.width() < left + right + LEAST_CANVAS || area.height() < LEAST_CANVAS {
             return bare;
         }
