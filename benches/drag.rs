@@ -136,7 +136,8 @@ fn opened(beside: Beside) -> Window {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let diagrams = Some(folder.path().join("diagrams"));
     let (play, pace) = (beside.plays, Some(PlaybackPace::default()));
-    let options = AppOptions { opened: landscape().into(), play, pace, diagrams, ..AppOptions::default() };
+    let options =
+        AppOptions { opened: vec![window::opened(landscape())], play, pace, diagrams, ..AppOptions::default() };
     let mut window = Window::in_folder(folder, options);
     let mut preset = fig2a();
     if beside.adaptive {

@@ -17,18 +17,17 @@ use valleyscope::app::landscape::picture::{PictureOptions, PictureSubject};
 use valleyscope::app::landscape::plots::PlotChoices;
 use valleyscope::app::shell::jobs::Progress;
 use valleyscope::app::shell::session::SessionTexts;
-use valleyscope::app::{AppOptions, Graphics, Opened, PlaybackPace, Valleyscope};
+use valleyscope::app::{AppOptions, Graphics, OpenedContent, PlaybackPace, Valleyscope};
 use valleyscope::export::animation::AnimationFormat;
 use valleyscope_engine::landscape::LandscapeFormula;
 use valleyscope_engine::quantity::{Noise, StepCount};
 use valleyscope_engine::simulation::Setting;
 use valleyscope_experiments::preset::{Preset, PresetSimulation, built_ins};
-use valleyscope_runs::atomic_file::Overwrite;
 use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunSession, Started};
 
 mod window;
 
-use window::{Window, fig2a, landscape};
+use window::{Window, fig2a, landscape, opened};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -47,7 +46,7 @@ impl Window {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let run = write(folder.path());
         let options = AppOptions {
-            opened: Opened { run, ..landscape().into() },
+            opened: [opened(landscape())].into_iter().chain(run.map(|run| (OpenedContent::Run(run), None))).collect(),
             play,
             pace: Some(pace),
             ..AppOptions::default()
@@ -314,9 +313,10 @@ fn playing(bencher: Bencher) {
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn playing_beside_an_export(bencher: Bencher) {
     let window = Window::open(true, PlaybackPace::default());
-    let Preset::Landscape(preset) = landscape().preset else { panic!("a landscape") };
+    let Preset::Landscape(preset) = landscape() else { panic!("a landscape") };
     let choices = PlotChoices::default();
     let job = AnimationJob {
+        graphics: Graphics::of(&window.graphics),
         subject: PictureSubject {
             records: preset.records().expect("it is valid"),
             titles: Vec::new(),
@@ -332,13 +332,11 @@ fn playing_beside_an_export(bencher: Bencher) {
         options: PictureOptions::new(egui::Theme::Dark),
         steps: FrameSteps { from: 0, to: 100_000, every: 3, frames_per_sec: 20 },
         format: AnimationFormat::Gif,
-        target: window.folder.path().join("run.gif"),
-        overwrite: Overwrite::No,
     };
-    let graphics = Graphics::of(&window.graphics);
+    let target = window.folder.path().join("run.gif");
     let progress = Arc::new(Progress::new(job.steps.frames()));
     let of_thread = Arc::clone(&progress);
-    let thread = std::thread::spawn(move || job.run(&graphics, &of_thread));
+    let thread = std::thread::spawn(move || job.run(target, &of_thread));
     while progress.done() == 0 {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
@@ -375,12 +373,12 @@ fn playing_with_branches(bencher: Bencher) {
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn playing_side_by_side(bencher: Bencher) {
     let mut beside = landscape();
-    let Preset::Landscape(landscape) = &mut beside.preset else { panic!("a landscape") };
+    let Preset::Landscape(landscape) = &mut beside else { panic!("a landscape") };
     let set = vec![Setting::Noise(Noise::clamped(3.0).into())];
     landscape.simulations.push(PresetSimulation { set, ..PresetSimulation::default() });
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let pace = Some(PlaybackPace::default());
-    let options = AppOptions { opened: beside.into(), play: true, pace, ..AppOptions::default() };
+    let options = AppOptions { opened: vec![opened(beside)], play: true, pace, ..AppOptions::default() };
     measure(bencher, Window::in_folder(folder, options));
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use eframe::App as _;
 use eframe::egui_wgpu::{self, RenderState, ScreenDescriptor, wgpu};
-use valleyscope::app::{AppOptions, TrainingPaths, Valleyscope};
-use valleyscope_experiments::preset::{Library, Loaded, Preset, PresetSource, SweepPreset, built_ins};
+use valleyscope::app::{AppOptions, OpenedContent, TrainingPaths, Valleyscope};
+use valleyscope_experiments::preset::{Library, Preset, SweepPreset, built_ins};
 use valleyscope_runs::atomic_file::Overwrite;
 
 /// The window without a display: app, interface and graphics device.
@@ -223,10 +223,13 @@ impl Window {
 }
 
 /// Returns four optimizers with a thousand particles each.
-pub fn landscape() -> Loaded {
-    let text = include_str!("../frame.ron");
-    let preset = Preset::parse(text, "benches/frame.ron").expect("the benchmark's preset is valid");
-    Loaded { preset, text: text.to_owned(), source: PresetSource::BuiltIn("frame") }
+pub fn landscape() -> Preset {
+    Preset::parse(include_str!("../frame.ron"), "benches/frame.ron").expect("the benchmark's preset is valid")
+}
+
+/// Returns what a window opens at its start to show a preset.
+pub fn opened(preset: Preset) -> (OpenedContent, Option<PathBuf>) {
+    (OpenedContent::Preset(Box::new(preset)), None)
 }
 
 pub fn fig2a() -> SweepPreset {

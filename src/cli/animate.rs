@@ -75,6 +75,7 @@ pub(super) use with_app::run;
 
 #[cfg(feature = "app")]
 mod with_app {
+    use std::path::PathBuf;
     use std::sync::Arc;
     use std::time::Duration;
 
@@ -82,12 +83,11 @@ mod with_app {
     use egui::Theme;
     use valleyscope_experiments::preset::LandscapePreset;
     use valleyscope_experiments::view::ViewSettings;
-    use valleyscope_runs::atomic_file::Overwrite;
 
     use super::super::{Failure, landscape_preset, say};
     use super::AnimateArgs;
     use crate::app::Graphics;
-    use crate::app::landscape::animation_export::{AnimationError, AnimationJob, FrameSteps};
+    use crate::app::landscape::animation_export::{AnimationJob, FrameSteps};
     use crate::app::landscape::picture::{PictureContent, PictureOptions, PictureSubject};
     use crate::app::landscape::plots::PlotChoices;
     use crate::app::shell::jobs::Progress;
@@ -118,8 +118,8 @@ mod with_app {
             return Err(Failure::BadInput(anyhow!("--every {every}: {problem}")));
         }
         let subject = subject(args, preset)?;
-        let job = AnimationJob { subject, options, steps, format, target: args.out.clone(), overwrite: Overwrite::Yes };
-        draw(job)?;
+        let graphics = Graphics::without_window().map_err(|reason| Failure::Failed(anyhow!(reason)))?;
+        draw(AnimationJob { graphics, subject, options, steps, format }, args.out.clone())?;
         let seconds = steps.frames() as f64 / f64::from(frames_per_sec);
         say(format_args!("{} frames, {seconds:.1} seconds, are in {}", steps.frames(), args.out.display()));
         Ok(())
@@ -167,12 +167,11 @@ mod with_app {
         })
     }
 
-    fn draw(job: AnimationJob) -> Result<(), Failure> {
+    fn draw(job: AnimationJob, target: PathBuf) -> Result<(), Failure> {
         let interrupt = Interrupt::listen()?;
-        let graphics = Graphics::without_window().map_err(|reason| Failure::Failed(anyhow!(reason)))?;
         let progress = Arc::new(Progress::new(job.steps.frames()));
         let of_thread = Arc::clone(&progress);
-        let thread = std::thread::spawn(move || job.run(&graphics, &of_thread));
+        let thread = std::thread::spawn(move || job.run(target, &of_thread));
         let mut line = ProgressLine::new(progress.parts(), ProgressUnit::FRAMES, false);
         while !thread.is_finished() {
             if interrupt.is_raised() {
@@ -188,9 +187,6 @@ mod with_app {
         match thread.join() {
             Ok(Ok(Some(_))) => Ok(()),
             Ok(Ok(None)) => Err(Failure::Interrupted),
-            Ok(Err(AnimationError::NotDrawn(reason))) => {
-                Err(Failure::Failed(anyhow!("the frames cannot be drawn: {reason}")))
-            }
             Ok(Err(error)) => Err(Failure::Failed(error.into())),
             Err(_) => Err(Failure::Failed(anyhow!("the thread that draws the frames failed"))),
         }

@@ -31,13 +31,18 @@ pub(super) fn with_compared(mut preset: LandscapePreset, texts: &[String]) -> Re
     Ok(preset)
 }
 
-fn changed(preset: &LandscapePreset, text: &str) -> Result<TitledSimulation, Failure> {
+/// Applies settings as in `--set`, separated by semicolons, to a preset.
+pub(super) fn with_settings(preset: &Preset, text: &str) -> Result<Preset, Failure> {
     let refused = |error: anyhow::Error| Failure::BadInput(error.context(format!("--beside {text}")));
     let settings = text.split(';').map(super::assignment).collect::<Result<Vec<_>, _>>();
     let settings = settings.map_err(|error| refused(anyhow!("{error}")))?;
+    let changed = preset.with_all(settings.iter().map(|(key, value)| (key.as_str(), value.as_str())));
+    changed.map_err(|error| refused(error.into()))
+}
+
+fn changed(preset: &LandscapePreset, text: &str) -> Result<TitledSimulation, Failure> {
     let own = Preset::Landscape(LandscapePreset::new(&preset.title, preset.spec().clone()));
-    let changed = own.with_all(settings.iter().map(|(key, value)| (key.as_str(), value.as_str())));
-    let changed = changed.map_err(|error| refused(error.into()))?;
+    let changed = with_settings(&own, text)?;
     super::say_replaced_rules(&own, &changed);
     match changed {
         Preset::Landscape(changed) => Ok(TitledSimulation::untitled(changed.spec().clone())),

@@ -37,12 +37,13 @@ use valleyscope_engine::optimizer::{RatedRule, RuleSpec};
 use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::terminal_escape::visible_lines;
-use valleyscope_experiments::preset::{LandscapePreset, Library, Loaded, Preset, PresetError};
-use valleyscope_runs::RunFolder;
+use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetError};
+#[cfg(feature = "app")]
+use valleyscope_experiments::preset::{Loaded, PresetSource};
 
+#[cfg(feature = "app")]
+use super::app::OpenedContent;
 use super::draw::{Svg, blank_warning};
-use super::player::RecordedCloud;
-use super::sweep::result::SweepResult;
 
 /// See why one optimizer beats another in a narrowing valley.
 ///
@@ -362,43 +363,29 @@ struct AppArgs {
     open: Option<PathBuf>,
 }
 
-fn open_window(args: &AppArgs) -> Result<(), Failure> {
-    let library = Library::open();
-    let (mut preset, mut result, mut recorded, mut run) = (None, None, None, None);
-    match (&args.preset, &args.open) {
-        (Some(name), _) => preset = Some(library.load(name).map_err(Failure::bad_input)?),
-        (None, Some(folder)) if RunFolder::is_at(folder) => {
-            run = Some(RunFolder::open(folder).map_err(Failure::bad_input)?)
-        }
-        (None, Some(path)) if RecordedCloud::is_at(path) => {
-            recorded = Some(RecordedCloud::read(path).map_err(Failure::bad_input)?);
-        }
-        (None, Some(path)) if SweepResult::is_at(path) => {
-            result = Some(SweepResult::open(path).map_err(Failure::bad_input)?);
-        }
-        (None, Some(file)) => preset = Some(Library::load_file(file).map_err(Failure::bad_input)?),
-        (None, None) => {}
-    }
-    open(preset, result, recorded, run)
-}
-
 #[cfg(feature = "app")]
-fn open(
-    preset: Option<Loaded>,
-    result: Option<SweepResult>,
-    recorded: Option<Vec<RecordedCloud>>,
-    run: Option<RunFolder>,
-) -> Result<(), Failure> {
-    Ok(super::app::run(super::app::Opened { preset, result, recorded, run })?)
+fn open_window(args: &AppArgs) -> Result<(), Failure> {
+    let opened = match (&args.preset, &args.open) {
+        (Some(name), _) => {
+            let Loaded { preset, source, .. } = Library::open().load(name).map_err(Failure::bad_input)?;
+            let file = match source {
+                PresetSource::BuiltIn(_) => None,
+                PresetSource::User { path, .. } | PresetSource::File(path) => Some(path),
+            };
+            vec![(OpenedContent::Preset(Box::new(preset)), file)]
+        }
+        (None, Some(path)) => {
+            let content = OpenedContent::read(path, |path| Ok(Library::load_file(path)?.preset));
+            let content = content.map_err(|error| Failure::BadInput(anyhow::anyhow!(error)))?;
+            vec![(content, Some(path.clone()))]
+        }
+        (None, None) => Vec::new(),
+    };
+    Ok(super::app::run(opened)?)
 }
 
 #[cfg(not(feature = "app"))]
-fn open(
-    _: Option<Loaded>,
-    _: Option<SweepResult>,
-    _: Option<Vec<RecordedCloud>>,
-    _: Option<RunFolder>,
-) -> Result<(), Failure> {
+fn open_window(_: &AppArgs) -> Result<(), Failure> {
     Err(Failure::BadInput(anyhow::anyhow!(
         "this valleyscope was built without the app's window; what works without one are its \
          commands, such as `valleyscope simulate` and `valleyscope sweep` (see `valleyscope --help`)"

@@ -9,7 +9,9 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{CapacityReport, Fork, ForkError, RunConfig};
 use valleyscope_experiments::workload::DeviceChoice;
-use valleyscope_runs::{CheckpointChoice, Handshake, Queue, RunFolder, RunReader, Status, WorkerProgram, now, runs_folder};
+use valleyscope_runs::{
+    CheckpointChoice, Handshake, Queue, RunFolder, RunReader, Status, WorkerProgram, now, runs_folder,
+};
 
 use super::output::Interrupt;
 use super::queue::{self, Work, WorkArgs};

@@ -235,8 +235,8 @@ impl LandscapePainter<'_> {
     }
 
     /// Draws the frame of a landscape in the plane, and the axes outside of it: the name of the vertical one above it,
-    /// so that it is upright.
-    pub(crate) fn draw_plane_axes(&self, labelled: LabelledSides) {
+    /// so that it is upright, or in the heading of an inset.
+    pub(crate) fn draw_plane_axes(&self, labelled: LabelledSides, heading: Option<Rect>) {
         let LandscapePainter { canvas, panel, .. } = *self;
         let ([below, beside], em) = (self.plane_axes(), canvas.style.em);
         canvas.painter.rect_stroke(panel, 0.0, canvas.style.line, StrokeKind::Middle);
@@ -255,8 +255,16 @@ impl LandscapePainter<'_> {
                 _ => beside.label.split_at(1),
             };
             let notes = [note.trim().to_owned(), lens.stretch_label().unwrap_or_default()];
+            let notes = notes.join("   ");
+            if let Some(area) = heading {
+                let valley = if name.is_empty() { "" } else { "Along the valley, " };
+                let notes = notes.trim().split(" against").next().unwrap_or_default();
+                let text = format!("{valley}{name} {notes}");
+                canvas.text_within(area.left_center(), Align::LEFT, area.width(), text.trim());
+                return;
+            }
             canvas.text(corner, Align::RIGHT, name);
-            canvas.text(pos2(panel.left(), corner.y), Align::LEFT, notes.join("   ").trim());
+            canvas.text(pos2(panel.left(), corner.y), Align::LEFT, notes.trim());
         }
     }
 

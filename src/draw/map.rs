@@ -147,7 +147,7 @@ impl Map {
     /// The colours of the map of a diagram that is shown alone, with this one for cells that are not known.
     pub fn colors(self, diagram: &Diagram, metric: Metric, unknown: [u8; 3]) -> MapColors {
         let winners = shared_optimizers(&[diagram.spec()]).pop().unwrap_or_default();
-        MapColors { winners, scale: self.scale(diagram, metric), unknown }
+        MapColors { winners, scale: self.shared_scale(&[diagram], metric), unknown }
     }
 
     /// The picture of the map in these colours.
@@ -176,13 +176,8 @@ impl Map {
         cells(diagram).map(winner).collect()
     }
 
-    /// The colour scale; `None` for winners, which have their own colours. Scores and spreads of all optimizers share a
-    /// scale, so that they can be compared, and so do all differences and all learning rates.
-    pub fn scale(self, diagram: &Diagram, metric: Metric) -> Option<Scale> {
-        self.shared_scale(&[diagram], metric)
-    }
-
-    /// The colour scale that several diagrams share; `None` for winners.
+    /// The colour scale that diagrams share; `None` for winners, which have their own colours. Scores and spreads of all
+    /// optimizers share a scale, so that they can be compared, and so do all differences and all learning rates.
     pub fn shared_scale(self, diagrams: &[&Diagram], metric: Metric) -> Option<Scale> {
         let mut values = Vec::new();
         for diagram in diagrams {
@@ -221,12 +216,7 @@ impl Map {
         })
     }
 
-    /// The colours in a figure that need a name: those of winners, and of cells without a value.
-    pub fn legend(self, diagram: &Diagram, metric: Metric) -> Vec<Swatch> {
-        self.legend_with(diagram, metric, &self.colors(diagram, metric, UNKNOWN))
-    }
-
-    /// The colours that need a name in a picture in these colours.
+    /// The colours that need a name in a picture in these colours: those of winners, and of cells without a value.
     pub fn legend_with(self, diagram: &Diagram, metric: Metric, colors: &MapColors) -> Vec<Swatch> {
         let [mut ties, mut diverged, mut unknowns] = [false; 3];
         for pixel in cells(diagram) {

@@ -475,18 +475,27 @@ impl Svg {
             rgb.copy_within(4 * pixel..4 * pixel + 3, 3 * pixel);
         }
         rgb.truncate(rgb.len() / 4 * 3);
-        let png = encoded(&rgb, size)?;
-        let about = &self.about;
-        let mut chunks = resolution(dpi);
-        for (keyword, text) in [
-            ("Title", about.title.as_str()),
-            ("Software", CREATOR),
-            ("Source", &about.programs()),
-            ("Description", &about.description()),
-        ] {
-            chunks.extend(international_text(keyword, text));
+        self.png_file(&rgb, size, dpi).map_err(|error| FigureError::Draw(error.to_string()))
+    }
+
+    /// Writes pixels with their resolution and the metadata.
+    fn png_file(&self, rgb: &[u8], [width, height]: [u32; 2], dpi: f64) -> Result<Vec<u8>, png::EncodingError> {
+        let (mut file, about) = (Vec::new(), &self.about);
+        let mut encoder = png::Encoder::new(&mut file, width, height);
+        encoder.set_color(png::ColorType::Rgb);
+        encoder.set_depth(png::BitDepth::Eight);
+        encoder.set_compression(png::Compression::Fast);
+        encoder.set_filter(png::Filter::Adaptive);
+        let per_metre = (dpi / MM_PER_INCH * 1000.0).round() as u32;
+        encoder.set_pixel_dims(Some(png::PixelDimensions { xppu: per_metre, yppu: per_metre, unit: png::Unit::Meter }));
+        let texts = [about.title.clone(), CREATOR.to_owned(), about.programs(), about.description()];
+        for (keyword, text) in ["Title", "Software", "Source", "Description"].into_iter().zip(texts) {
+            encoder.add_itxt_chunk(keyword.to_owned(), text)?;
         }
-        Ok([&png[..HEADER_LENGTH], &chunks, &png[HEADER_LENGTH..]].concat())
+        let mut writer = encoder.write_header()?;
+        writer.write_image_data(rgb)?;
+        writer.finish()?;
+        Ok(file)
     }
 }
 
@@ -498,27 +507,6 @@ pub(crate) fn encoded(pixels: &[u8], [width, height]: [u32; 2]) -> Result<Vec<u8
     let written = PngEncoder::new(&mut png).write_image(pixels, width, height, color);
     written.map_err(|error| FigureError::Draw(error.to_string()))?;
     Ok(png)
-}
-
-/// The length of the signature and the chunk IHDR, after which other chunks may follow.
-const HEADER_LENGTH: usize = 8 + 25;
-
-/// The chunk pHYs: pixels per metre.
-fn resolution(dpi: f64) -> Vec<u8> {
-    let per_metre = ((dpi / MM_PER_INCH * 1000.0).round() as u32).to_be_bytes();
-    const METRES: u8 = 1;
-    chunk(b"pHYs", &[per_metre.as_slice(), &per_metre, &[METRES]].concat())
-}
-
-/// The chunk iTXt: a text in UTF-8, neither compressed nor translated.
-fn international_text(keyword: &str, text: &str) -> Vec<u8> {
-    chunk(b"iTXt", &[keyword.as_bytes(), &[0; 5], text.as_bytes()].concat())
-}
-
-fn chunk(kind: &[u8; 4], contents: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(contents.len()).expect("a chunk is far smaller than 4 GiB").to_be_bytes();
-    let checked = [kind.as_slice(), contents].concat();
-    [length.as_slice(), &checked, &crc32fast::hash(&checked).to_be_bytes()].concat()
 }
 
 impl Svg {

@@ -67,10 +67,6 @@ pub struct OptimizerHistory {
 }
 
 impl PlayerCommand {
-    pub fn load(spec: SimulationSpec) -> PlayerCommand {
-        PlayerCommand::Load(vec![Record { spec, changes: Vec::new() }])
-    }
-
     /// Whether the command sets or replaces settings, so that [`Snapshot::settings`] counts it.
     pub fn sets_settings(&self) -> bool {
         matches!(self, Self::Load(_) | Self::Restart | Self::Set(..) | Self::GoBackTo(_))
@@ -155,6 +151,14 @@ impl BranchKind {
         }
     }
 
+    /// The changes that the branch leaves out; none of an old future.
+    pub fn removed(&self) -> &[Change] {
+        match self {
+            BranchKind::OldFuture { .. } => &[],
+            BranchKind::Without { removed, .. } => removed,
+        }
+    }
+
     /// The step from which on the branch differs from its session.
     pub fn since(&self) -> u64 {
         match self {
@@ -186,12 +190,17 @@ pub struct EnsembleView {
     pub columns: Arc<Vec<[f32; 2]>>,
     /// The ensemble's mean position from the start to the session's step, thinned to a bounded number of points.
     pub mean_path: Arc<Vec<[f32; 2]>>,
-    /// The smallest box around the finite particles, as [min x, min y, max x, max y].
-    pub bounds: Option<[f64; 4]>,
     /// The diagnostics of the session's step, on the landscape in force.
     pub sample: Sample,
     /// The history of the run up to its last step, over the requested range of steps, oldest first.
     pub plot: Vec<Bucket>,
+}
+
+impl EnsembleView {
+    /// The positions of the particles at the session's step.
+    pub fn newest(&self) -> &[[f32; 2]] {
+        &self.columns[self.columns.len().saturating_sub(self.particles)..]
+    }
 }
 
 /// The speed of a playing simulation.

@@ -55,9 +55,7 @@ impl Player {
 
     /// Takes the newest snapshot since the last call, if any, without blocking.
     pub fn try_snapshot(&self) -> Option<Snapshot> {
-        let snapshot = self.snapshots.try_recv().ok()?;
-        self.post(Message::SnapshotTaken);
-        Some(snapshot)
+        self.wait_snapshot(Duration::ZERO)
     }
 
     /// Takes the next snapshot, blocking at most for `timeout`.

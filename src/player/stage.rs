@@ -75,6 +75,10 @@ impl Stage {
         self.first().step()
     }
 
+    fn all_sessions(&self) -> impl Iterator<Item = &Session> {
+        self.sessions.iter().chain(self.branches.iter().map(|branch| &branch.session))
+    }
+
     fn sessions_mut(&mut self) -> impl Iterator<Item = &mut Session> {
         let branches = self.branches.iter_mut().map(|branch| &mut branch.session);
         self.sessions.iter_mut().chain(branches)
@@ -100,8 +104,7 @@ impl Stage {
     /// Whether a session has yet to reach the first one's step.
     pub(super) fn is_behind(&self) -> bool {
         let step = self.step();
-        self.sessions.iter().any(|session| session.step() < step)
-            || self.branches.iter().any(|branch| branch.session.step() < step)
+        self.all_sessions().any(|session| session.step() < step)
     }
 
     /// Shows a step that the first session has reached in all sessions, as far as they have reached it.
@@ -221,8 +224,7 @@ impl Stage {
     }
 
     pub(super) fn particles(&self) -> usize {
-        let branches = self.branches.iter().map(|branch| branch.session.particles());
-        self.sessions.iter().map(Session::particles).chain(branches).sum()
+        self.all_sessions().map(Session::particles).sum()
     }
 
     pub(super) fn histories(&self) -> Vec<OptimizerHistory> {
@@ -457,17 +459,8 @@ impl Drawing {
             particles: ensemble.particles(),
             columns: Arc::new(self.trail.take()),
             mean_path: Arc::new(self.mean_path.path_to(step, ensemble.mean_position())),
-            bounds: bounds(ensemble),
             sample,
             plot,
         }
     }
-}
-
-fn bounds(ensemble: &Ensemble) -> Option<[f64; 4]> {
-    let finite = ensemble.positions().filter(|[x, y]| x.is_finite() && y.is_finite());
-    finite.fold(None, |bounds: Option<[f64; 4]>, [x, y]| {
-        let [min_x, min_y, max_x, max_y] = bounds.unwrap_or([x, y, x, y]);
-        Some([min_x.min(x), min_y.min(y), max_x.max(x), max_y.max(y)])
-    })
 }

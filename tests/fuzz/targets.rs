@@ -419,7 +419,7 @@ fn sweep_records() {
         sweep: spec.clone(),
     };
     let header = SweepHeader { preset: Arc::new(preset), precision: Precision::Single, keeps_runs: true, part: None };
-    let open = || SweepStore::open(folder.path(), &header).map(|(store, _)| store);
+    let open = || SweepStore::open(folder.path(), Some(&header)).map(|(store, _)| store);
     let mut store = open().expect("a new one");
     pixels.iter().for_each(|pixel| store.add(pixel));
     store.save().expect("there is room");

@@ -78,7 +78,6 @@ fn assert_repeats(snapshot: &Snapshot) {
     let [adam, signum, of_adam, of_signum] = &snapshot.sessions[0].ensembles[..] else { panic!("four ensembles") };
     for (simulated, recorded) in [(adam, of_adam), (signum, of_signum)] {
         assert_eq!(newest(simulated), newest(recorded));
-        assert_eq!(simulated.bounds, recorded.bounds);
         let [expected, found] = [simulated, recorded].map(|view| view.sample.loss.mean);
         assert!((expected - found).abs() <= 1e-12 * expected.abs().max(1e-3), "{expected} and {found}");
     }

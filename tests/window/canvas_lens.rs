@@ -7,6 +7,7 @@ use egui_kittest::kittest::Queryable as _;
 use valleyscope::app::landscape::canvas::nearest_particle;
 use valleyscope::draw::Projection;
 use valleyscope_engine::landscape::Uv;
+use valleyscope_engine::quantity::StartSpread;
 use valleyscope_experiments::view::{Camera, Inset, LensAxes, ViewProjection, Viewport};
 
 use super::canvas_space::{Shown, Stage, advance_to, button, harness, three_optimizers};
@@ -84,6 +85,20 @@ fn both_scales_follow_the_particles_and_the_floor_is_straight() {
 }
 
 #[test]
+fn the_start_is_seen_as_wide_as_its_cloud() {
+    let mut spec = three_optimizers(30);
+    spec.start.spread = StartSpread::clamped(0.2);
+    let mut harness = harness(Stage::new(spec, Shown::Landscape, None), [820.0, 600.0]);
+    harness.state_mut().document.view.projection = ViewProjection::Valley;
+    settle(&mut harness);
+    let [width, height]: [f32; 2] = canvas(&harness).size().into();
+    for particle in 0..30 {
+        let [x, y] = viewport(&harness).px_from_xy(newest(&harness, 0, particle));
+        assert!((0.0..width).contains(&x) && (0.0..height).contains(&y), "{x} {y}");
+    }
+}
+
+#[test]
 fn a_click_selects_the_particle_under_the_pointer() {
     let mut harness = along_the_valley();
     let xy = newest(&harness, 1, 2);
@@ -133,6 +148,20 @@ fn the_summary_names_the_coordinates_and_the_stretch() {
 }
 
 #[test]
+fn the_inset_avoids_the_way_down_the_valley() {
+    for (degrees, is_right) in [(30.0, true), (-30.0, false)] {
+        let mut spec = three_optimizers(3);
+        spec.landscape.set("rotation_degrees", degrees).unwrap();
+        let mut harness = harness(Stage::new(spec, Shown::Landscape, None), [820.0, 600.0]);
+        harness.state_mut().document.view.inset = Some(Inset::default());
+        harness.run_steps(3);
+        let inset = harness.get_by_role_and_label(Role::Canvas, "Landscape along the valley").rect();
+        assert_eq!(inset.center().x > canvas(&harness).center().x, is_right, "{degrees}°");
+        assert_eq!(harness.state().document.view.inset, Some(Inset::default()), "the document does not change");
+    }
+}
+
+#[test]
 fn the_inset_is_dragged_resized_closed_and_shown_again() {
     let mut harness = harness(Stage::new(three_optimizers(30), Shown::Landscape, None), [820.0, 600.0]);
     harness.state_mut().document.view.inset = Some(Inset::default());
@@ -143,7 +172,7 @@ fn the_inset_is_dragged_resized_closed_and_shown_again() {
         |harness: &Harness<'_, Stage>| harness.get_by_role_and_label(Role::Canvas, "Landscape along the valley").rect();
     let (plane, before) = (camera(&harness), area(&harness));
     assert!(plane.lens.is_none() && canvas(&harness).contains_rect(before));
-    drag(&mut harness, before.left_top() + vec2(30.0, -25.0), vec2(-120.0, -80.0));
+    drag(&mut harness, before.left_top() + vec2(30.0, -15.0), vec2(-120.0, -80.0));
     let moved = area(&harness);
     assert!((moved.min - before.min - vec2(-120.0, -80.0)).length() < 3.0, "{before:?} {moved:?}");
     let at = inset(&harness).expect("it is shown");
@@ -156,7 +185,7 @@ fn the_inset_is_dragged_resized_closed_and_shown_again() {
     harness.run_steps(2);
     assert_eq!(inset(&harness), None);
     harness.state_mut().document.view.inset = Some(Inset::default());
-    button(&mut harness, "Along the valley");
+    button(&mut harness, "Valley");
     settle(&mut harness);
     assert!(!camera(&harness).lens.is_none());
     assert!(harness.query_by_label("Landscape along the valley").is_none(), "not twice");

@@ -1,7 +1,7 @@
 //! The canvas' arithmetic: ticks, camera, colour scale and formulas.
 
 use valleyscope::app::landscape::canvas::{
-    Bounds, Follower, FramedEnsembles, compressed_length, fitted, limited, panned, zoomed,
+    Bounds, Follower, compressed_length, fitted, framed, limited, panned, zoomed,
 };
 use valleyscope_engine::landscape::{Landscape, LandscapeKind, LandscapeSpec, NarrowValley};
 use valleyscope_engine::noise::NoiseKind;
@@ -227,17 +227,17 @@ fn ensembles_that_run_away_are_left_out_unless_they_are_all() {
     let start = [0.5, 0.0];
     let inside = |reaches: &[f64]| {
         let boxes: Vec<_> = reaches.iter().map(|&reach| around(start, reach)).collect();
-        FramedEnsembles::select(start, &boxes).inside
+        framed(start, &boxes).1
     };
     assert_eq!(inside(&[2.0, 3.0, 1.0]), [true, true, true]);
     assert_eq!(inside(&[2.0, 5e3, 1.0]), [true, false, true], "one is far beyond the others");
     assert_eq!(inside(&[1e-4, 8.0]), [true, true], "one that has hardly moved leaves no one behind");
     assert_eq!(inside(&[4e3, 5e3]), [true, true], "far off, but together");
     assert_eq!(inside(&[5e3]), [true], "and alone");
-    let one_gone = FramedEnsembles::select(start, &[around(start, 2.0), None]);
-    assert_eq!(one_gone.inside, [true, false]);
-    assert_eq!(one_gone.bounds.expect("one is there").max, [2.5, 1.0]);
-    assert_eq!(FramedEnsembles::select(start, &[None, None]).bounds, None);
+    let (bounds, inside) = framed(start, &[around(start, 2.0), None]);
+    assert_eq!(inside, [true, false]);
+    assert_eq!(bounds.expect("one is there").max, [2.5, 1.0]);
+    assert_eq!(framed(start, &[None, None]).0, None);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use valleyscope::app::{Action, Document, Live, Requests};
 use valleyscope::player::{Playback, Player, PlayerCommand};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount};
-use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, StartSpec};
+use valleyscope_engine::simulation::{OptimizerSpec, Record, SimulationSpec, StartSpec};
 use valleyscope_experiments::view::{
     Camera, HeightField, Orbit, SpaceView, SymLog, ViewAxes, ViewProjection, ViewSettings,
 };
@@ -86,7 +86,10 @@ impl Stage {
         self.actions.extend(actions);
         match self.running.settings_to(self.document.spec(0)) {
             Some(settings) => settings.into_iter().for_each(|setting| self.player.send(PlayerCommand::Set(0, setting))),
-            None => self.player.send(PlayerCommand::load(self.document.spec(0).clone())),
+            None => {
+                let record = Record { spec: self.document.spec(0).clone(), changes: Vec::new() };
+                self.player.send(PlayerCommand::Load(vec![record]));
+            }
         }
         self.running = self.document.spec(0).clone();
     }

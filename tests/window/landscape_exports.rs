@@ -7,18 +7,17 @@ use std::time::{Duration, Instant};
 use egui::Theme;
 use image::{AnimationDecoder, Rgb, RgbImage};
 use valleyscope::app::Graphics;
-use valleyscope::app::landscape::animation_export::{AnimationError, AnimationJob, FrameSteps};
+use valleyscope::app::landscape::animation_export::{AnimationJob, FrameSteps};
 use valleyscope::app::landscape::picture::{PictureContent, PictureOptions, PictureStage, PictureSubject};
 use valleyscope::app::landscape::plots::{DiagnosticMetric, PlotChoices};
 use valleyscope::app::shell::jobs::Progress;
 use valleyscope::export::NpzWriter;
-use valleyscope::export::animation::{AnimationFile, AnimationFormat, Encoder};
+use valleyscope::export::animation::{AnimationFile, AnimationFormat, EncodeError, Encoder};
 use valleyscope::player::RecordedCloud;
 use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::quantity::Noise;
 use valleyscope_engine::simulation::{Change, Record, Setting};
 use valleyscope_experiments::view::{Colormap, SymLog, ViewProjection, ViewSettings, simulation_colors};
-use valleyscope_runs::atomic_file::Overwrite;
 
 use super::canvas_space::{render_state, three_optimizers};
 use crate::left_out::left_out;
@@ -53,19 +52,18 @@ fn picture(subject: PictureSubject, options: PictureOptions, step: u64) -> RgbIm
     stage.draw().expect("it is drawn")
 }
 
-fn job(target: PathBuf, format: AnimationFormat) -> AnimationJob {
+fn job(format: AnimationFormat) -> AnimationJob {
     let steps = FrameSteps { from: 0, to: 20, every: 5, frames_per_sec: 10 };
     let options = PictureOptions { content: PictureContent::Landscape, ..options() };
-    AnimationJob { subject: subject(), options, steps, format, target, overwrite: Overwrite::No }
+    AnimationJob { graphics: graphics(), subject: subject(), options, steps, format }
 }
 
-fn export(job: AnimationJob) -> Result<Option<PathBuf>, AnimationError> {
-    job.run(&graphics(), &Progress::new(5))
+fn export(job: AnimationJob, target: PathBuf) -> Result<Option<PathBuf>, EncodeError> {
+    job.run(target, &Progress::new(5))
 }
 
-fn saved(job: AnimationJob) {
-    let target = job.target.clone();
-    assert_eq!(export(job).expect("it is saved"), Some(target));
+fn saved(job: AnimationJob, target: PathBuf) {
+    assert_eq!(export(job, target.clone()).expect("it is saved"), Some(target));
 }
 
 /// Returns the frames of a folder of pictures.
@@ -116,7 +114,6 @@ fn through_a_gif(frame: &RgbImage, exact_colors: &[[u8; 3]]) -> RgbImage {
         size: [frame.width(), frame.height()],
         frames: 1,
         frames_per_sec: 10,
-        overwrite: Overwrite::No,
         exact_colors: exact_colors.to_vec(),
     });
     encoder.write(frame.clone()).expect("it is encoded");
@@ -234,16 +231,16 @@ fn animations_of_all_kinds_have_the_same_frames_and_leave_nothing_else_behind() 
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name);
     let chosen = [[245, 170, 205], [244, 111, 67], [130, 90, 50]];
-    let of = |name: &str, format| {
-        let mut job = job(at(name), format);
+    let save = |name: &str, format| {
+        let mut job = job(format);
         for (optimizer, color) in job.subject.records[0].spec.optimizers.iter_mut().zip(chosen) {
             optimizer.color = Some(color);
         }
-        job
+        saved(job, at(name));
     };
-    saved(of("frames", AnimationFormat::PngFolder));
-    saved(of("a.gif", AnimationFormat::Gif));
-    saved(of("a.apng", AnimationFormat::Apng));
+    save("frames", AnimationFormat::PngFolder);
+    save("a.gif", AnimationFormat::Gif);
+    save("a.apng", AnimationFormat::Apng);
     assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 3);
     let exact = pictures(&at("frames"));
     assert_eq!(exact.len(), 5);
@@ -267,8 +264,8 @@ fn frames_are_differences_to_the_frame_before() {
     for format in [AnimationFormat::Gif, AnimationFormat::Apng] {
         let size = |to: u64| {
             let target = folder.path().join(format!("{to}.{}", format.extension()));
-            let job = job(target.clone(), format);
-            saved(AnimationJob { steps: FrameSteps { to, every: 1, ..job.steps }, ..job });
+            let job = job(format);
+            saved(AnimationJob { steps: FrameSteps { to, every: 1, ..job.steps }, ..job }, target.clone());
             std::fs::metadata(&target).expect("it is there").len()
         };
         let (first, eleven) = (size(0), size(10));
@@ -281,16 +278,16 @@ fn videos_are_encoded_by_ffmpeg_where_it_is_there() {
     let folder = tempfile::tempdir().expect("a folder");
     for format in [AnimationFormat::Mp4, AnimationFormat::WebM] {
         let target = folder.path().join(format!("a.{}", format.extension()));
-        let mut job = job(target.clone(), format);
+        let mut job = job(format);
         // Odd sides, which players do not accept, lose a pixel.
         job.options.size = [301, 201];
         if !format.is_available() {
-            let error = export(job).expect_err("there is no ffmpeg").to_string();
+            let error = export(job, target).expect_err("there is no ffmpeg").to_string();
             assert!(error.contains("needs the program ffmpeg") && error.contains("apt-get install"), "{error}");
             left_out("window::landscape_exports", &format!("without ffmpeg, {} is not encoded", format.name()));
             continue;
         }
-        saved(job);
+        saved(job, target.clone());
         let decoded = std::process::Command::new("ffmpeg")
             .args(["-loglevel", "error", "-i"])
             .arg(&target)
@@ -315,7 +312,6 @@ fn a_refusal_by_ffmpeg_is_reported() {
         size: [0, 0],
         frames: 1,
         frames_per_sec: 10,
-        overwrite: Overwrite::No,
         exact_colors: Vec::new(),
     });
     // It may end before or after the frame.
@@ -336,7 +332,7 @@ fn exported_files_have_the_permissions_of_the_umask() {
     std::fs::create_dir(&plain_folder).expect("a folder");
     for format in AnimationFormat::ALL.into_iter().filter(|format| format.is_available()) {
         let target = folder.path().join(format!("a.{}", format.extension()));
-        saved(job(target.clone(), format));
+        saved(job(format), target.clone());
         let plain = if format == AnimationFormat::PngFolder { &plain_folder } else { &plain_file };
         assert_eq!(mode(&target), mode(plain), "{format:?}");
     }
@@ -347,11 +343,11 @@ fn exported_files_have_the_permissions_of_the_umask() {
 fn a_cancelled_or_failed_export_leaves_nothing_behind() {
     let folder = tempfile::tempdir().expect("a folder");
     for format in AnimationFormat::ALL.into_iter().filter(|format| format.is_available()) {
-        let mut long = job(folder.path().join("long"), format);
+        let (mut long, target) = (job(format), folder.path().join("long"));
         long.steps.to = 100_000;
         let progress = Arc::new(Progress::new(long.steps.frames()));
         let of_thread = Arc::clone(&progress);
-        let thread = std::thread::spawn(move || long.run(&graphics(), &of_thread));
+        let thread = std::thread::spawn(move || long.run(target, &of_thread));
         let begin = Instant::now();
         while progress.done() == 0 {
             assert!(begin.elapsed().as_secs() < 60, "no frame is drawn");
@@ -360,7 +356,7 @@ fn a_cancelled_or_failed_export_leaves_nothing_behind() {
         progress.cancel();
         assert_eq!(thread.join().expect("it ends").expect("it is cancelled"), None);
         assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0, "{format:?}");
-        let nowhere = export(job(folder.path().join("missing").join("a"), format)).expect_err("there is no folder");
+        let nowhere = export(job(format), folder.path().join("missing").join("a")).expect_err("there is no folder");
         assert!(
             nowhere.to_string().contains("cannot write to") && nowhere.to_string().contains("missing"),
             "{nowhere}"
@@ -368,9 +364,7 @@ fn a_cancelled_or_failed_export_leaves_nothing_behind() {
     }
     let mine = folder.path().join("mine.gif");
     std::fs::write(&mine, "precious").expect("a file");
-    says(export(job(mine.clone(), AnimationFormat::Gif)).expect_err("it exists").to_string(), &["already exists"]);
-    assert_eq!(std::fs::read_to_string(&mine).expect("it is there"), "precious");
-    saved(AnimationJob { overwrite: Overwrite::Yes, ..job(mine.clone(), AnimationFormat::Gif) });
+    saved(job(AnimationFormat::Gif), mine.clone());
     assert_eq!(frames_of(&mine).len(), 5);
 }
 
@@ -382,7 +376,7 @@ fn the_last_frame_is_that_of_the_step_that_was_asked_for() {
     assert_eq!(steps(FrameSteps { from: 3, ..asked }), [3, 8, 13, 18, 23]);
     assert_eq!(steps(FrameSteps { from: 23, ..asked }), [23]);
     let folder = tempfile::tempdir().expect("a folder");
-    let mut job = job(folder.path().join("frames"), AnimationFormat::PngFolder);
+    let mut job = job(AnimationFormat::PngFolder);
     // The animation goes beyond the step at which the run would pause.
     job.subject.records[0].spec.steps = Some(12);
     // A camera that follows the particles would have come another way.
@@ -391,7 +385,7 @@ fn the_last_frame_is_that_of_the_step_that_was_asked_for() {
     job.options.settings = false;
     job.steps = asked;
     let (subject, options) = (job.subject.clone(), job.options.clone());
-    saved(job);
+    saved(job, folder.path().join("frames"));
     let frames = pictures(&folder.path().join("frames"));
     assert_eq!(frames.len(), 6);
     assert!(frames[5] == picture(subject, options, 23), "the last frame is that of step 23");

@@ -51,8 +51,8 @@ pub fn test(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     let mut tests = of_workspace("test");
     tests.args(arguments);
     // Pictures are compared under one driver, independent of this machine's graphics card.
-    if let Some(driver) = machine::vulkan_drivers().iter().find(|driver| driver.is_software()) {
-        tests.env("VK_DRIVER_FILES", &driver.manifest);
+    if let Some(manifest) = machine::software_vulkan() {
+        tests.env("VK_DRIVER_FILES", manifest);
     }
     let xvfb = display.is_none().then(Xvfb::start).transpose()?;
     if let Some(xvfb) = &xvfb {

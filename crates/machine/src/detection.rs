@@ -1,5 +1,6 @@
 //! Detection of what the machine has: libraries, programs, graphics drivers, GPUs.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
@@ -12,9 +13,7 @@ impl Detection {
             Detection::Library(name) => can_open(Path::new(name)),
             Detection::Program(name) => is_on_path(name),
             Detection::GraphicsDriver => (can_open(Path::new(VULKAN)) && !vulkan_drivers().is_empty()) || has_opengl(),
-            Detection::SoftwareVulkan => {
-                can_open(Path::new(VULKAN)) && vulkan_drivers().iter().any(VulkanDriver::is_software)
-            }
+            Detection::SoftwareVulkan => can_open(Path::new(VULKAN)) && software_vulkan().is_some(),
         }
     }
 }
@@ -86,28 +85,21 @@ fn can_open(_library: &Path) -> bool {
     false
 }
 
-/// A Vulkan driver whose library can be opened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VulkanDriver {
-    pub manifest: PathBuf,
+/// Returns the manifest of lavapipe, the Vulkan driver that draws on the processor.
+pub fn software_vulkan() -> Option<PathBuf> {
+    let is_software = |name: &OsStr| name.to_string_lossy().starts_with("lvp_icd");
+    vulkan_drivers().into_iter().find(|manifest| manifest.file_name().is_some_and(is_software))
 }
 
-impl VulkanDriver {
-    /// Whether this is lavapipe, which draws on the processor.
-    pub fn is_software(&self) -> bool {
-        self.manifest.file_name().is_some_and(|name| name.to_string_lossy().starts_with("lvp_icd"))
-    }
-}
-
-/// Lists the Vulkan drivers of this machine, in the folders of Vulkan's loader.
-pub fn vulkan_drivers() -> Vec<VulkanDriver> {
+/// Lists the manifests of the Vulkan drivers whose libraries can be opened, in the folders of Vulkan's loader.
+fn vulkan_drivers() -> Vec<PathBuf> {
     let list = |name| env::var_os(name).filter(|value| !value.is_empty());
     let folders = match list("VK_DRIVER_FILES").or_else(|| list("VK_ICD_FILENAMES")) {
         Some(chosen) => env::split_paths(&chosen).collect(),
         None => data_folders().into_iter().map(|folder| folder.join("vulkan/icd.d")).collect::<Vec<_>>(),
     };
     let manifests = folders.iter().flat_map(|path| manifests_in(path));
-    manifests.filter(|manifest| leads_to_a_library(manifest)).map(|manifest| VulkanDriver { manifest }).collect()
+    manifests.filter(|manifest| leads_to_a_library(manifest)).collect()
 }
 
 /// Whether there is an OpenGL driver behind EGL.

@@ -10,7 +10,7 @@ mod detection;
 mod needs;
 mod worker;
 
-pub use detection::{VulkanDriver, has_nvidia_gpu, has_portal, is_root, vulkan_drivers};
+pub use detection::{has_nvidia_gpu, has_portal, is_root, software_vulkan};
 pub use needs::{
     Detection, Display, Need, PackageManager, Packages, for_building, for_building_worker, for_installing_pytorch,
     for_tests, for_window,

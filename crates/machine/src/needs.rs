@@ -42,16 +42,10 @@ pub enum Display {
 impl Display {
     /// Chooses the display of this process as winit does.
     pub fn here() -> Option<Display> {
-        if cfg!(target_os = "linux") {
-            Display::from_variables(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
-        } else {
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        if !cfg!(target_os = "linux") {
             Some(Display::Native)
-        }
-    }
-
-    /// Chooses the display by environment variables; `is_set` is true for those that are not empty.
-    pub fn from_variables(is_set: impl Fn(&str) -> bool) -> Option<Display> {
-        if is_set("WAYLAND_DISPLAY") || is_set("WAYLAND_SOCKET") {
+        } else if is_set("WAYLAND_DISPLAY") || is_set("WAYLAND_SOCKET") {
             Some(Display::Wayland)
         } else if is_set("DISPLAY") {
             Some(Display::X11)

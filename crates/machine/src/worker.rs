@@ -14,14 +14,14 @@
 //! | `setup.cancel` | its presence asks the set-up to end |
 //!
 //! `setup.txt` has a line `name=value` for each field, with `\n` and `\\` for a newline and a backslash; it is replaced
-//! atomically. Times are in seconds since 1970, UTC. Lines with other names are skipped.
+//! atomically. Lines with other names are skipped.
 
 use std::env;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// The user's folder for the program's data, if the system defines one: the same as that of the `directories` crate,
 /// computed with the standard library alone.
@@ -52,9 +52,6 @@ pub struct SetUpStatus {
     pub step: (u32, u32),
     /// The progress of this step, if known.
     pub percent: Option<u8>,
-    pub pid: u32,
-    /// The time of writing, in seconds since 1970.
-    pub updated: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,9 +200,7 @@ impl SetUp {
 
     /// Writes the status. If that fails, the set-up's own errors explain why.
     pub fn report(&self, state: SetUpState, message: &str, step: (u32, u32), percent: Option<u8>) {
-        let updated = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let message = message.to_owned();
-        let status = SetUpStatus { state, message, step, percent, pid: std::process::id(), updated };
+        let status = SetUpStatus { state, message: message.to_owned(), step, percent };
         let aside = self.folder.path.join("setup.txt.new");
         let _ = fs::write(&aside, status.to_text()).and_then(|()| fs::rename(&aside, self.folder.status_file()));
     }
@@ -227,8 +222,7 @@ impl SetUpStatus {
         let message = self.message.replace('\\', "\\\\").replace('\n', "\\n");
         let percent = self.percent.map(|percent| format!("percent={percent}\n")).unwrap_or_default();
         let (step, steps) = self.step;
-        let SetUpStatus { pid, updated, .. } = self;
-        format!("state={state}\nmessage={message}\nstep={step}\nsteps={steps}\n{percent}pid={pid}\nupdated={updated}\n")
+        format!("state={state}\nmessage={message}\nstep={step}\nsteps={steps}\n{percent}")
     }
 
     fn from_text(text: &str) -> Option<SetUpStatus> {
@@ -239,8 +233,6 @@ impl SetUpStatus {
             message: unescaped(field("message")?),
             step: (field("step")?.parse().ok()?, field("steps")?.parse().ok()?),
             percent: field("percent").and_then(|percent| percent.parse().ok()),
-            pid: field("pid")?.parse().ok()?,
-            updated: field("updated")?.parse().ok()?,
         })
     }
 }
@@ -262,7 +254,7 @@ mod tests {
     use super::*;
 
     fn status(state: SetUpState, message: &str, percent: Option<u8>) -> SetUpStatus {
-        SetUpStatus { state, message: message.to_owned(), step: (2, 3), percent, pid: 4711, updated: 1_790_000_000 }
+        SetUpStatus { state, message: message.to_owned(), step: (2, 3), percent }
     }
 
     #[test]
@@ -280,7 +272,7 @@ mod tests {
     #[test]
     fn rejects_a_cut_or_foreign_status() {
         let text = status(SetUpState::Working, "Building", None).to_text();
-        assert_eq!(SetUpStatus::from_text(text.split("pid").next().unwrap()), None);
+        assert_eq!(SetUpStatus::from_text(text.split("steps").next().unwrap()), None);
         assert_eq!(SetUpStatus::from_text(&text.replace("working", "dancing")), None);
         assert_eq!(SetUpStatus::from_text(""), None);
         let newer = format!("mood=good\n{text}");

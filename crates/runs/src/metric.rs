@@ -358,9 +358,9 @@ impl<'de> Deserialize<'de> for Point {
 ///
 /// For `#[serde(with = "number")]`; [`grid`] is for rows of numbers.
 pub(super) mod number {
-    use std::fmt;
+    use std::borrow::Cow;
 
-    use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+    use serde::de::{Error, IgnoredAny};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     pub(crate) struct Number(pub f64);
@@ -388,52 +388,23 @@ pub(super) mod number {
 
     impl<'de> Deserialize<'de> for MaybeNumber {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            deserializer.deserialize_any(AnyValue).map(MaybeNumber)
-        }
-    }
-
-    struct AnyValue;
-
-    impl<'de> Visitor<'de> for AnyValue {
-        type Value = Option<f64>;
-
-        fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
-            text.write_str("a value")
-        }
-
-        fn visit_f64<E>(self, number: f64) -> Result<Option<f64>, E> {
-            Ok(Some(number))
-        }
-
-        fn visit_u64<E>(self, number: u64) -> Result<Option<f64>, E> {
-            Ok(Some(number as f64))
-        }
-
-        fn visit_i64<E>(self, number: i64) -> Result<Option<f64>, E> {
-            Ok(Some(number as f64))
-        }
-
-        fn visit_str<E>(self, text: &str) -> Result<Option<f64>, E> {
-            let numbers = [("NaN", f64::NAN), ("inf", f64::INFINITY), ("-inf", f64::NEG_INFINITY)];
-            Ok(numbers.into_iter().find(|(name, _)| *name == text).map(|(_, number)| number))
-        }
-
-        fn visit_bool<E>(self, _: bool) -> Result<Option<f64>, E> {
-            Ok(None)
-        }
-
-        fn visit_unit<E>(self) -> Result<Option<f64>, E> {
-            Ok(None)
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Option<f64>, A::Error> {
-            while seq.next_element::<IgnoredAny>()?.is_some() {}
-            Ok(None)
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<f64>, A::Error> {
-            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-            Ok(None)
+            #[derive(Deserialize)]
+            #[serde(untagged)]
+            enum AnyValue<'l> {
+                Number(f64),
+                Text(Cow<'l, str>),
+                Other(IgnoredAny),
+            }
+            Ok(MaybeNumber(match AnyValue::deserialize(deserializer)? {
+                AnyValue::Number(number) => Some(number),
+                AnyValue::Text(text) => match &*text {
+                    "NaN" => Some(f64::NAN),
+                    "inf" => Some(f64::INFINITY),
+                    "-inf" => Some(f64::NEG_INFINITY),
+                    _ => None,
+                },
+                AnyValue::Other(IgnoredAny) => None,
+            }))
         }
     }
 

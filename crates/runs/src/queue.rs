@@ -55,7 +55,10 @@ pub struct QueueEntry {
 enum Line {
     Config(String),
     /// The worker was started.
-    Start { host: String, time: Timestamp },
+    Start {
+        host: String,
+        time: Timestamp,
+    },
     /// The program that worked on the entry stops the run, and the next one resumes it.
     Interrupted,
 }

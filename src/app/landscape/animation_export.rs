@@ -1,15 +1,14 @@
 //! Animations of a run: the options of the steps that they show, and the job that draws and writes them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use egui::{Context, DragValue, Ui};
+use egui::{DragValue, Ui};
 use valleyscope_engine::simulation::Setting;
-use valleyscope_runs::atomic_file::Overwrite;
 
 use super::picture::{PictureOptions, PictureStage, PictureSubject};
 use crate::app::shell::export_sheet::{choose, row};
 use crate::app::shell::graphics::Graphics;
-use crate::app::shell::jobs::{Exports, Progress};
+use crate::app::shell::jobs::Progress;
 use crate::export::animation::{AnimationFile, AnimationFormat, EncodeError, Encoder};
 use crate::player::PlaybackPace;
 
@@ -58,24 +57,6 @@ impl AnimationOptions {
     }
 }
 
-/// An animation whose path is to be chosen.
-#[derive(Clone, Debug)]
-pub(crate) struct AnimationExport {
-    pub graphics: Graphics,
-    pub job: AnimationJob,
-}
-
-impl AnimationExport {
-    /// Draws the animation and writes it to a path in the background. A file that is there is replaced.
-    pub(crate) fn start(&self, ctx: &Context, path: &Path, exports: &mut Exports) {
-        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let AnimationExport { graphics, job } = self.clone();
-        let job = AnimationJob { target: path.to_owned(), overwrite: Overwrite::Yes, ..job };
-        let work = move |progress: &Progress| job.run(&graphics, progress).map_err(|error| error.to_string());
-        exports.start(ctx, name, self.job.steps.frames(), Box::new(work));
-    }
-}
-
 /// Returns whether a setting changes a frame. The step at which a run pauses does not, as the animation goes to its own
 /// last step.
 pub(super) fn is_seen(setting: &Setting) -> bool {
@@ -84,15 +65,6 @@ pub(super) fn is_seen(setting: &Setting) -> bool {
 
 /// The largest number of frames: file names have five digits.
 const MOST_FRAMES: u64 = 99_999;
-
-/// The reason why an animation was not saved.
-#[derive(Debug, thiserror::Error)]
-pub enum AnimationError {
-    #[error("the frames cannot be drawn: {0}")]
-    NotDrawn(String),
-    #[error(transparent)]
-    Encode(#[from] EncodeError),
-}
 
 /// The steps that an animation shows, and their speed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -138,41 +110,38 @@ impl FrameSteps {
 /// An animation to draw and to write.
 #[derive(Clone, Debug)]
 pub struct AnimationJob {
+    pub graphics: Graphics,
     pub subject: PictureSubject,
     pub options: PictureOptions,
     pub steps: FrameSteps,
     pub format: AnimationFormat,
-    /// The path of the file, or of the folder to make.
-    pub target: PathBuf,
-    pub overwrite: Overwrite,
 }
 
 impl AnimationJob {
-    /// Draws all frames and writes them; returns the path of the file or folder, or `None` once it is cancelled. Blocks
-    /// until then.
+    /// Draws all frames and writes them to a file, or into a folder to make; returns its path, or `None` once it is
+    /// cancelled. Blocks until then. A file that is there is replaced.
     ///
     /// # Errors
     ///
     /// Returns the reason if a frame was not drawn, or the file was not written. There is no file then.
-    pub fn run(self, graphics: &Graphics, progress: &Progress) -> Result<Option<PathBuf>, AnimationError> {
-        let AnimationJob { subject, options, steps, format, target, overwrite } = self;
+    pub fn run(self, target: PathBuf, progress: &Progress) -> Result<Option<PathBuf>, EncodeError> {
+        let AnimationJob { graphics, subject, options, steps, format } = self;
+        let frames_per_sec = steps.frames_per_sec.max(1);
         let mut encoder = Encoder::start(AnimationFile {
             format,
             target,
             size: options.size,
             frames: steps.frames(),
-            frames_per_sec: steps.frames_per_sec.max(1),
-            overwrite,
+            frames_per_sec,
             exact_colors: subject.colors(),
         });
-        let frame_secs = 1.0 / steps.frames_per_sec.max(1) as f32;
-        let stage = PictureStage::open(graphics, subject, options, steps.to, frame_secs);
-        let mut stage = stage.map_err(AnimationError::NotDrawn)?;
+        let stage = PictureStage::open(&graphics, subject, options, steps.to, 1.0 / frames_per_sec as f32);
+        let mut stage = stage.map_err(EncodeError::NotDrawn)?;
         for frame in 0..steps.frames() {
             if !stage.go_to(steps.step_of(frame), || progress.is_cancelled()) {
                 return Ok(None);
             }
-            encoder.write(stage.draw().map_err(AnimationError::NotDrawn)?)?;
+            encoder.write(stage.draw().map_err(EncodeError::NotDrawn)?)?;
             progress.add_part();
         }
         progress.warn(stage.take_warning());

@@ -1,14 +1,14 @@
-//! The list of the branches, and the marks of changed settings and of lessons on the timeline.
+//! The list of the branches, and the groups of changed settings that share a mark.
 
 use egui::{
-    Color32, Popup, PopupCloseBehavior, ProgressBar, Rect, Response, RichText, Sense, SetOpenCommand, Stroke,
-    TextWrapMode, Ui, WidgetInfo, vec2,
+    Color32, Popup, PopupCloseBehavior, ProgressBar, Response, RichText, Sense, SetOpenCommand, Stroke, TextWrapMode,
+    Ui, vec2,
 };
 use valleyscope_engine::simulation::{Change, SimulationSpec};
 use valleyscope_experiments::view::ticks::grouped;
 
 use super::editor::Document;
-use super::live::{Live, RunMark};
+use super::live::Live;
 use crate::app::shell::actions::{Action, LandscapeAction, Requests};
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::player::PlayerCommand;
@@ -31,15 +31,16 @@ const PROGRESS_WIDTH: f32 = 60.0;
 
 /// Shows an entry for each branch of the session; nothing without any.
 pub(crate) fn branch_list(ui: &mut Ui, document: &Document, live: &mut Live, requests: &mut Requests) {
-    if live.branches.of(live.chosen).next().is_none() {
+    if live.branches_of(live.chosen).next().is_none() {
         return;
     }
     let mut toggled = None;
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = vec2(3.0, 2.0);
-        for branch in live.branches.of(live.chosen) {
-            let label = branch.label(live.marks_of(live.chosen), document.spec(live.chosen));
-            let is_hidden = live.branches.is_hidden(branch.id);
+        for branch in live.branches_of(live.chosen) {
+            let label = live.label_of(branch, document.spec(live.chosen));
+            let is_hidden = live.hidden_branches.contains(&branch.id);
+            let progress = live.progress_of(branch);
             let most = ui.max_rect().width();
             // An entry stays together: its width is that of the text with the sample and three buttons.
             let text = RichText::new(&label).small();
@@ -50,15 +51,15 @@ pub(crate) fn branch_list(ui: &mut Ui, document: &Document, live: &mut Live, req
                 (most - 4.0 * BUTTON_SIDE - SAMPLE_WIDTH - PROGRESS_WIDTH).max(60.0),
                 egui::TextStyle::Small,
             );
-            let progress = if branch.progress.is_some() { PROGRESS_WIDTH + 6.0 } else { 0.0 };
-            let width = galley.size().x + SAMPLE_WIDTH + 3.0 * BUTTON_SIDE + progress + 30.0;
+            let bar = if progress.is_some() { PROGRESS_WIDTH + 6.0 } else { 0.0 };
+            let width = galley.size().x + SAMPLE_WIDTH + 3.0 * BUTTON_SIDE + bar + 30.0;
             ui.allocate_ui_with_layout(
                 vec2(width, BUTTON_SIDE),
                 egui::Layout::left_to_right(egui::Align::Center),
                 |ui| {
                     draw_sample(ui, is_hidden);
                     ui.label(galley).on_hover_text(&label);
-                    if let Some(progress) = branch.progress {
+                    if let Some(progress) = progress {
                         let bar = ProgressBar::new(progress).desired_width(PROGRESS_WIDTH).desired_height(8.0);
                         ui.add(bar).accessible_name(format!("Computing: {label}"));
                     }
@@ -82,7 +83,7 @@ pub(crate) fn branch_list(ui: &mut Ui, document: &Document, live: &mut Live, req
         }
     });
     if let Some(id) = toggled {
-        live.branches.toggle(id);
+        let _ = live.hidden_branches.remove(&id) || live.hidden_branches.insert(id);
     }
 }
 
@@ -120,7 +121,7 @@ impl MarkedChanges {
             step: group.first().map_or(0, |mark| mark.step),
             text: changes_text(group, document.spec(session)),
             session,
-            without: live.branches.without(session, &changes),
+            without: live.branch_without(session, &changes),
             changes,
         }
     }
@@ -208,58 +209,6 @@ pub(crate) fn go_to(step: u64, shown: u64, last: u64) -> Action {
         Some(1..) => LandscapeAction::Step(i64::try_from(step - shown).unwrap_or(i64::MAX)),
         _ => LandscapeAction::Seek(step),
     })
-}
-
-/// The position of the marks above a timeline.
-pub(crate) struct MarkRail {
-    /// The left end, and the points per step.
-    pub left: f32,
-    pub points_per_step: f32,
-    /// The upper end of marks, and their lower one.
-    pub top: f32,
-    pub bottom: f32,
-}
-
-/// Shows marks above a timeline: named ones as triangles, pauses as two bars. A click goes to a step.
-pub(crate) fn show_run_marks(
-    ui: &mut Ui,
-    rail: &MarkRail,
-    marks: &[RunMark],
-    [shown, last]: [u64; 2],
-    requests: &mut Requests,
-) {
-    for (index, mark) in marks.iter().enumerate() {
-        let x = rail.left + rail.points_per_step * mark.step as f32;
-        let area = Rect::from_x_y_ranges(x - 5.0..=x + 5.0, rail.top..=rail.bottom);
-        // Without the focus of Tab, as the marks of changed settings.
-        let response = ui.interact(area, ui.scope_id().with(("run mark", index)), Sense::CLICK | Sense::HOVER);
-        let description = mark.description();
-        response.widget_info(|| WidgetInfo::labeled(egui::Role::Button, true, description.clone()));
-        let color = match (response.hovered(), mark.is_pause) {
-            (true, _) => ui.visuals().strong_text_color(),
-            (false, true) => ui.visuals().weak_text_color(),
-            (false, false) => ui.visuals().hyperlink_color.gamma_multiply(if mark.holds { 1.0 } else { 0.4 }),
-        };
-        match mark.is_pause {
-            true => pause_sign(ui, x, rail, color),
-            false => {
-                let corners = [[x - 4.5, rail.top], [x + 4.5, rail.top], [x, rail.top + 7.0]];
-                let corners = corners.map(egui::Pos2::from).to_vec();
-                ui.painter().add(egui::Shape::convex_polygon(corners, color, Stroke::NONE));
-            }
-        }
-        if response.clicked() {
-            requests.actions.push(go_to(mark.step, shown, last));
-        }
-        response.on_hover_text(format!("{description}\nClick to go there."));
-    }
-}
-
-fn pause_sign(ui: &Ui, x: f32, rail: &MarkRail, color: egui::Color32) {
-    for left in [x - 2.5, x + 0.5] {
-        let bar = Rect::from_x_y_ranges(left..=left + 2.0, rail.top..=rail.top + 7.0);
-        ui.painter().rect_filled(bar, 0.0, color);
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! The exports of the landscape: pictures, figures, animations, the page of a lesson, and data.
 
 use std::io::Cursor;
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -9,10 +8,9 @@ use valleyscope_engine::simulation::{Record, Simulation};
 use valleyscope_experiments::preset::{LandscapePreset, Preset};
 use valleyscope_experiments::view::ViewSettings;
 use valleyscope_experiments::view::ticks::grouped;
-use valleyscope_runs::atomic_file::Overwrite;
 
 use super::LandscapeTab;
-use super::animation_export::{AnimationExport, AnimationJob, FrameSteps, is_seen};
+use super::animation_export::{AnimationJob, FrameSteps, is_seen};
 use super::picture::{PictureContent, PictureOptions, PictureStage, PictureSubject};
 use super::plots::{PlotChoices, TableContents};
 use crate::app::shell::export::{ExportKind, ExportOptions, ExportSource, FileFormat, Made, Preview};
@@ -36,7 +34,8 @@ const CANCELLED: &str = "It was cancelled.";
 
 /// The landscape and its run, as they were when the sheet of exports opened.
 struct LandscapeExport {
-    /// The landscape with its present settings, and the session so far with its changes.
+    /// The landscape with its present settings and the colour scale of the screen, and the session so far with its
+    /// changes.
     present: LandscapePreset,
     session: LandscapePreset,
     /// The preset with its lesson.
@@ -83,8 +82,10 @@ impl LandscapeTab {
         let [step, last_step] =
             self.live.snapshot.as_ref().map_or([0; 2], |snapshot| [snapshot.step, snapshot.last_step]);
         let present = document.specs().map(|spec| Record { spec: spec.clone(), changes: Vec::new() });
+        let scale = Some(self.landscape.scale(document, &self.live));
+        let present_view = view.clone().map(|view| ViewSettings { scale, ..view });
         Arc::new(LandscapeExport {
-            present: named(self.editor.present_preset()),
+            present: LandscapePreset { view: present_view, ..named(self.editor.present_preset()) },
             session: named(self.editor.session_preset(self.live.records())),
             lesson: self.named(),
             step,
@@ -95,7 +96,7 @@ impl LandscapeTab {
                 title: title.clone(),
                 records: Vec::new(),
                 titles: document.simulations.iter().map(|simulation| simulation.title.clone()).collect(),
-                view: document.view.clone(),
+                view: ViewSettings { scale, ..document.view.clone() },
                 seen: Some(self.landscape.seen()),
                 selected: self.live.selected,
                 hidden: self.live.hidden.clone(),
@@ -122,8 +123,8 @@ impl ExportSource for LandscapeExport {
         match kind {
             ExportKind::Picture | ExportKind::Animation => vec!["Both", "Landscape", "Plots"],
             ExportKind::Figure => vec!["Landscape", "Plots"],
-            ExportKind::WebPage => vec!["Lesson", "Speaker notes"],
-            ExportKind::Data => Vec::new(),
+            ExportKind::WebPage if !self.lesson.lesson.is_empty() => vec!["Lesson", "Speaker notes"],
+            ExportKind::WebPage | ExportKind::Data => Vec::new(),
         }
     }
 
@@ -165,8 +166,7 @@ impl ExportSource for LandscapeExport {
             (ExportKind::Data, FileFormat::Npz) => self.arrays(options, progress),
             (ExportKind::Data, FileFormat::Ron) => {
                 let text = Preset::Landscape(self.session.clone()).to_ron();
-                let content = FileContent::Bytes(Arc::new(text.clone().into_bytes()));
-                Ok(options.made(content, Preview::Text(text), String::new()))
+                Ok(options.made(text.clone().into_bytes(), Preview::Text(text), String::new()))
             }
             (ExportKind::Data, _) => self.csv(options),
         }
@@ -211,7 +211,7 @@ impl LandscapeExport {
         let [width, height] = [drawn.width(), drawn.height()];
         let png = encoded(drawn.as_raw(), [width, height]).map_err(|error| error.to_string())?;
         let preview = Preview::Frames(vec![options.fitted(&drawn)]);
-        Ok(options.made(FileContent::Bytes(Arc::new(png)), preview, format!("{width} × {height} pixels")))
+        Ok(options.made(png, preview, format!("{width} × {height} pixels")))
     }
 
     fn animation(&self, options: &ExportOptions, progress: &Progress) -> Result<Made, String> {
@@ -235,9 +235,8 @@ impl LandscapeExport {
             progress.add_part();
         }
         let (subject, style) = self.subject(options, records);
-        let (target, overwrite) = (PathBuf::new(), Overwrite::No);
-        let job = AnimationJob { subject, options: style, steps, format, target, overwrite };
-        let content = FileContent::Animation(Arc::new(AnimationExport { graphics: self.graphics.clone()?, job }));
+        let job = AnimationJob { graphics: self.graphics.clone()?, subject, options: style, steps, format };
+        let content = FileContent::Animation(Arc::new(job));
         let secs = frames as f64 / f64::from(steps.frames_per_sec);
         Ok(options.made(content, Preview::Frames(shown), format!("{} frames, {secs:.1} seconds", grouped(frames))))
     }
@@ -279,9 +278,9 @@ impl LandscapeExport {
             return Err(format!("A web page plays a lesson, and this preset has none.\n\n{advice}"));
         }
         let first = &self.lesson.lesson[0];
-        let (html, text) = match options.content {
-            0 => (self.lesson_page(progress)?, &first.text),
-            _ => (notes_page(&self.lesson), &first.notes),
+        let (html, text, suffix) = match options.content {
+            0 => (self.lesson_page(progress)?, &first.text, ""),
+            _ => (notes_page(&self.lesson), &first.notes, " notes"),
         };
         let steps = self.lesson.lesson.len();
         let plural = if steps == 1 { "" } else { "s" };
@@ -290,7 +289,8 @@ impl LandscapeExport {
             text: format!("1 / {steps}   {text}"),
             picture: options.fitted(&landscape_picture(&self.lesson, PAGE_PX)),
         };
-        Ok(options.made(FileContent::Bytes(Arc::new(html.into_bytes())), preview, format!("{steps} step{plural}")))
+        let named = ExportOptions { title: format!("{}{suffix}", options.title), ..options.clone() };
+        Ok(named.made(html.into_bytes(), preview, format!("{steps} step{plural}")))
     }
 
     fn lesson_page(&self, progress: &Progress) -> Result<String, String> {
@@ -316,11 +316,8 @@ impl LandscapeExport {
             }
         };
         let rows = csv.iter().filter(|byte| **byte == b'\n').count().saturating_sub(1);
-        Ok(options.made(
-            FileContent::Bytes(Arc::clone(&csv)),
-            Preview::csv(&csv),
-            format!("{} rows", grouped(rows as u64)),
-        ))
+        let content = FileContent::Bytes(Arc::clone(&csv));
+        Ok(options.made(content, Preview::csv(&csv), format!("{} rows", grouped(rows as u64))))
     }
 
     /// Records the session's first simulation again.
@@ -345,8 +342,8 @@ impl LandscapeExport {
         }
         let mut file = Cursor::new(Vec::new());
         arrays.write(&mut file).map_err(|error| error.to_string())?;
-        let (file, about) = (Arc::new(file.into_inner()), format!("{} steps", grouped(steps as u64)));
+        let (file, about) = (file.into_inner(), format!("{} steps", grouped(steps as u64)));
         let preview = Preview::npz(&file);
-        Ok(options.made(FileContent::Bytes(file), preview, about))
+        Ok(options.made(file, preview, about))
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use egui::{Align, CentralPanel, Context, Layout, Panel, ScrollArea, Ui, vec2};
+use egui::{Align, Atom, CentralPanel, Context, Layout, Panel, RichText, ScrollArea, Ui, vec2};
 use valleyscope_engine::quantity::Range;
 use valleyscope_engine::setting::{SettingInfo, SettingPath};
 use valleyscope_engine::simulation::{ParticleId, Record, SimulationSpec};
@@ -21,7 +21,7 @@ use crate::app::shell::editor::{AnyEditor, HistoryStep};
 use crate::app::shell::window::{Edge, SidePanel, WindowLayout};
 use crate::app::widgets::form::{Highlight, check_box, radio_button};
 use crate::app::widgets::setting::Control;
-use crate::player::{PlaybackPace, PlayerCommand};
+use crate::player::{Playback, PlaybackPace, PlayerCommand};
 
 /// The width of a window, in points, below which it does not show the plots.
 pub(super) const ROOM_FOR_PLOTS: f32 = 760.0;
@@ -50,6 +50,7 @@ impl LandscapeTab {
         self.show_end(ui.ctx(), requests);
         self.animated.window(ui.ctx(), &self.editor.draft.document, &self.live);
         if layout.is_presenting() {
+            self.repeat_changed_run(ui.ctx(), requests);
             return self.draw_presentation(ui, layout, requests);
         }
         let (document, live) = (&mut self.editor.draft.document, &mut self.live);
@@ -68,12 +69,22 @@ impl LandscapeTab {
         self.draw_landscape(ui, false, requests);
     }
 
+    /// Runs a finished run again with the settings that were changed at its end, once the pointer rests.
+    fn repeat_changed_run(&self, ctx: &Context, requests: &mut Requests) {
+        let Some(session) = self.live.session(0).filter(|_| self.live.playback() == Playback::Finished) else { return };
+        let is_changed = session.record.changes.last().is_some_and(|change| change.step >= session.last_step);
+        if is_changed && !ctx.input(|input| input.pointer.any_down()) {
+            let again = [LandscapeAction::Restart, LandscapeAction::Play];
+            requests.actions.extend(again.map(Action::Landscape));
+        }
+    }
+
     /// Prepares the figures and the marks of the lesson's step, which hold if the run has the step's settings.
     fn prepare_lesson(&mut self, ctx: &Context, holds: bool) {
         let (draft, step) = (&self.editor.draft, self.editor.lesson_step());
         self.stage.prepare(ctx, &draft.lesson.steps, step);
         self.live.run_marks = run_marks(&draft.lesson, step, draft.document.spec(0).steps, holds);
-        self.landscape.color_lesson(draft.lesson.landscapes());
+        self.landscape.color_lesson(&draft.lesson);
     }
 
     /// Returns the lesson's step if it shows anything beside the landscape.
@@ -82,10 +93,12 @@ impl LandscapeTab {
         Some(&lesson[step]).filter(|step| LessonStage::is_needed(step)).cloned()
     }
 
-    /// Returns the first particle of the optimizer whose update rule the lesson's step shows, for its numbers.
-    pub(super) fn particle_of_formula(&self) -> Option<ParticleId> {
-        let (step, lesson) = self.editor.lesson()?;
-        lesson[step].formula.map(|optimizer| ParticleId { optimizer, particle: 0 })
+    /// Records the steps of the selected particle, or else of the first one of the optimizer whose update rule the
+    /// lesson's step shows. A run that is to be recorded plays after this.
+    pub(super) fn trace(&mut self) {
+        let formula = self.editor.lesson().and_then(|(step, lesson)| lesson[step].formula);
+        let of_formula = formula.map(|optimizer| ParticleId { optimizer, particle: 0 });
+        self.player.trace(self.live.selected.or(of_formula));
     }
 
     /// Draws the landscape into the rest of the window.
@@ -104,11 +117,12 @@ impl LandscapeTab {
     /// largest part of it.
     fn beside_landscape(&mut self, ui: &mut Ui, layout: &mut WindowLayout, requests: &mut Requests) {
         let staged = self.staged();
+        let preset = self.editor.saved_state_number();
         let (document, live) = (&mut self.editor.draft.document, &mut self.live);
         let width = ui.available_width();
         let left = SidePanel::controls(width);
         left.show_collapsible(ui, &mut layout.sizes, &mut layout.controls, |ui, _| {
-            self.controls.ui(ui, document, live, requests);
+            self.controls.ui(ui, preset, document, live, requests);
         });
         let most = (ui.available_width() - (0.42 * width).max(300.0)).max(200.0);
         // In a window too narrow for both, the landscape has priority.
@@ -232,8 +246,10 @@ pub(super) fn show(ui: &mut Ui, view: &mut ViewSettings) {
         }
     });
     ui.separator();
-    for projection in ViewProjection::ALL {
-        radio_button(ui, &mut view.projection, projection, projection.title());
+    let with_key = |text: &'static str, key: &'static str| (text, Atom::grow(), RichText::new(key).weak());
+    for (projection, key) in ViewProjection::ALL.into_iter().zip(["", "3", "4"]) {
+        let [_, label, title] = projection.words();
+        radio_button(ui, &mut view.projection, projection, with_key(label, key)).accessible_name(title);
     }
     let mut has_inset = view.inset.is_some();
     if check_box(ui, &mut has_inset, "Inset with the view along the valley").changed() {
@@ -244,7 +260,7 @@ pub(super) fn show(ui: &mut Ui, view: &mut ViewSettings) {
     check_box(ui, &mut view.uv_frame, "Frame of u and v");
     check_box(ui, &mut view.mean_path, "Mean path of each optimizer");
     check_box(ui, &mut view.glyphs, "Arrows on the selected particle");
-    check_box(ui, &mut view.follow, "Follow the particles (F)");
+    check_box(ui, &mut view.follow, with_key("Follow the particles", "F"));
     let mut trail = f64::from(view.trail_steps);
     Control { of: &TRAIL, default: f64::from(ViewSettings::default().trail_steps) }.show(ui, "", &mut trail);
     view.trail_steps = trail as u32;
@@ -277,7 +293,10 @@ impl LandscapeTab {
             LandscapeAction::Restart => self.player.send(PlayerCommand::Restart),
             LandscapeAction::GoToStep(step) => self.go_to_lesson_step(ctx, step, requests),
             LandscapeAction::EditLesson => self.edit_lesson(),
-            LandscapeAction::EndLesson => self.is_at_end = true,
+            LandscapeAction::EndLesson => {
+                self.is_at_end = true;
+                self.player.send(PlayerCommand::Pause);
+            }
             LandscapeAction::SaveSession => self.recording = Some(self.player.records()),
         }
     }
@@ -307,6 +326,9 @@ impl LandscapeTab {
                 format!("Opened “{title}”. Undo goes back.")
             }
         };
+        // At its own speed, and recorded, before it plays.
+        self.player.follow(&self.editor.draft.document, self.pace);
+        self.trace();
         // It plays, whatever the run before did.
         self.player.send(PlayerCommand::Play);
         requests.actions.push(Action::Notify(notice));
@@ -369,6 +391,7 @@ impl LandscapeTab {
         if plays {
             // A later pause has to be in force before the run plays on.
             self.player.follow(&self.editor.draft.document, self.pace);
+            self.trace();
             self.player.send(PlayerCommand::Play);
         }
     }

@@ -1,5 +1,6 @@
 //! A lesson's text and navigation, and the panel in which a step shows an update rule and a figure.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use egui::containers::menu::MenuButton;
@@ -19,7 +20,7 @@ use super::live::Live;
 use crate::app::shell::actions::{Action, LandscapeAction, Requests, choose, item};
 use crate::app::shell::export::decoded;
 use crate::app::shell::jobs::{Job, Progress};
-use crate::app::widgets::theme::background;
+use crate::app::widgets::theme::{background, primary_button};
 use crate::export::lesson_page::figures::{ComputedFigure, alternative_text, title_of};
 
 /// The entry of menus that shows the editor of the lesson.
@@ -52,7 +53,7 @@ pub(crate) fn lesson_bar(
             false => ("Next", "Next step of the lesson", LandscapeAction::GoToStep(index + 1)),
             true => ("End", "End of the lesson", LandscapeAction::EndLesson),
         };
-        if ui.button(text).on_hover_text("Page Down").accessible_name(name).clicked() {
+        if ui.add(primary_button(ui, text)).on_hover_text("Page Down").accessible_name(name).clicked() {
             requests.actions.push(Action::Landscape(action));
         }
         let back = ui.add_enabled(index > 0, Button::new("Back")).on_hover_text("Page Up");
@@ -116,25 +117,16 @@ fn step_text(
 fn contents(ui: &mut Ui, index: usize, lesson: &[LessonStep], requests: &mut Requests) {
     let height = CONTENTS_HEIGHT * ui.ctx().content_rect().height();
     ui.set_width(CONTENTS_WIDTH);
-    ScrollArea::vertical().max_height(height).show(ui, |ui| entries(ui, Some(index), lesson, |_| true, requests));
+    ScrollArea::vertical().max_height(height).show(ui, |ui| entries(ui, Some(index), lesson, requests));
     ui.separator();
     item(ui, EDIT_LESSON, "", Action::Landscape(LandscapeAction::EditLesson), requests);
 }
 
-/// Shows the steps for which `is_listed` holds, by their first sentences, and the sections. A click goes to a step.
-pub(super) fn entries(
-    ui: &mut Ui,
-    present: Option<usize>,
-    lesson: &[LessonStep],
-    is_listed: impl Fn(&LessonStep) -> bool,
-    requests: &mut Requests,
-) {
+/// Shows the steps by their first sentences, and the sections. A click goes to a step.
+pub(super) fn entries(ui: &mut Ui, present: Option<usize>, lesson: &[LessonStep], requests: &mut Requests) {
     for (at, step) in lesson.iter().enumerate() {
         if let Some(section) = &step.section {
             ui.label(RichText::new(section).strong());
-        }
-        if !is_listed(step) {
-            continue;
         }
         let sentence = step.first_sentence();
         let entry = Button::selectable(present == Some(at), format!("{}   {sentence}", at + 1)).truncate();
@@ -149,105 +141,73 @@ const PICTURE_DPI: f64 = 250.0;
 /// The least height of a picture, in points.
 const LEAST_PICTURE: f32 = 120.0;
 
-/// The pictures of a lesson's figures. They are made in the background, one after another, as soon as the lesson is
-/// open. A figure is computed once, whatever points are marked on it.
+/// The figures of a lesson by their names. Their pictures are made in the background, one after another, as soon as the
+/// lesson is open.
 #[derive(Default)]
 pub(crate) struct LessonStage {
-    /// The theme of the pictures.
-    theme: Option<Theme>,
-    computed: Vec<(String, ComputedFigure)>,
-    pictures: Vec<(LessonFigure, Picture)>,
+    figures: BTreeMap<String, StagedFigure>,
+    /// The picture that is being made.
+    job: Option<(Pictured, Job<Result<MadePicture, String>>)>,
 }
 
-/// The picture of a figure.
-enum Picture {
-    Queued,
-    Computing(Job<Result<MadePicture, String>>),
-    Ready(TextureHandle),
-    Failed(String),
+/// The subject of a picture: a figure with its point, in a theme.
+type Pictured = (LessonFigure, Theme);
+
+/// A figure, which is computed once, whatever point is marked on it.
+#[derive(Default)]
+struct StagedFigure {
+    computed: Option<ComputedFigure>,
+    /// The newest picture, or the reason why there is none.
+    picture: Option<(Pictured, Result<TextureHandle, String>)>,
 }
 
 /// A picture, and the figure that it shows.
-struct MadePicture {
-    image: ColorImage,
-    computed: ComputedFigure,
-}
+type MadePicture = (ColorImage, ComputedFigure);
 
 impl LessonStage {
     pub(crate) fn is_needed(step: &LessonStep) -> bool {
         step.formula.is_some() || step.figure.is_some()
     }
 
-    /// Makes the pictures of a lesson, those of the present step first. Call in each frame.
+    /// Makes the pictures of a lesson, that of the present step first. Where steps mark several points on a figure, it
+    /// has that of the present step. Call in each frame.
     pub(crate) fn prepare(&mut self, ctx: &Context, lesson: &[LessonStep], present: usize) {
-        let wanted: Vec<&LessonFigure> = lesson.iter().filter_map(|step| step.figure.as_ref()).collect();
-        let theme = ctx.theme();
-        if self.theme.replace(theme) != Some(theme) {
-            self.pictures.clear();
-        }
-        self.take_made(ctx);
-        self.forget_unwanted(&wanted);
-        for figure in &wanted {
-            if self.pictures.iter().all(|(known, _)| known != *figure) {
-                self.pictures.push(((*figure).clone(), Picture::Queued));
+        let figures = lesson.get(present).into_iter().chain(lesson).filter_map(|step| step.figure.as_ref());
+        let mut wanted: Vec<&LessonFigure> = Vec::new();
+        for figure in figures {
+            if wanted.iter().all(|other| other.name != figure.name) {
+                wanted.push(figure);
             }
         }
-        if self.pictures.iter().any(|(_, picture)| matches!(picture, Picture::Computing(_))) {
-            return;
-        }
-        let shown = lesson.get(present).and_then(|step| step.figure.as_ref());
-        let queued = self.pictures.iter_mut().filter(|(_, picture)| matches!(picture, Picture::Queued));
-        if let Some((figure, picture)) = queued.min_by_key(|(figure, _)| shown != Some(figure)) {
-            let computed = self.computed.iter().find(|(name, _)| *name == figure.name).map(|(_, made)| made.clone());
-            let figure = figure.clone();
-            let make = move |progress: &Progress| make_picture(&figure, background(theme), computed, progress);
-            *picture = Picture::Computing(Job::start(ctx, make));
+        let is_wanted = |name: &str| wanted.iter().any(|figure| figure.name == name);
+        self.figures.retain(|name, _| is_wanted(name));
+        self.job.take_if(|((figure, _), _)| !is_wanted(&figure.name));
+        self.take_made(ctx);
+        let theme = ctx.theme();
+        let is_missing = |figure: &&LessonFigure| {
+            let picture = self.figures.get(&figure.name).and_then(|staged| staged.picture.as_ref());
+            picture.is_none_or(|((of, made_in), _)| (of, *made_in) != (*figure, theme))
+        };
+        if self.job.is_none()
+            && let Some(figure) = wanted.into_iter().find(is_missing)
+        {
+            let computed = self.figures.get(&figure.name).and_then(|staged| staged.computed.clone());
+            let made = figure.clone();
+            let make = move |progress: &Progress| make_picture(&made, background(theme), computed, progress);
+            self.job = Some(((figure.clone(), theme), Job::start(ctx, make)));
         }
     }
 
     /// Takes the picture that has been made, if there is one.
     fn take_made(&mut self, ctx: &Context) {
-        for (figure, picture) in &mut self.pictures {
-            let Picture::Computing(job) = picture else { continue };
-            let Some(made) = job.poll() else { continue };
-            *picture = match made {
-                Ok(Ok(MadePicture { image, computed })) => {
-                    if self.computed.iter().all(|(name, _)| *name != figure.name) {
-                        self.computed.push((figure.name.clone(), computed));
-                    }
-                    Picture::Ready(ctx.load_texture("figure of a lesson", image, TextureOptions::LINEAR))
-                }
-                Ok(Err(reason)) => Picture::Failed(reason),
-                Err(failed) => Picture::Failed(failed.to_string()),
-            };
-        }
-    }
-
-    /// Forgets the figures that the lesson does not show any more. While a picture with another point is not ready, the
-    /// one before stays, and a figure goes on being computed.
-    fn forget_unwanted(&mut self, wanted: &[&LessonFigure]) {
-        let is_wanted = |figure: &LessonFigure| wanted.contains(&figure);
-        let is_ready = |figure: &&LessonFigure| {
-            self.pictures.iter().any(|(known, picture)| known == *figure && matches!(picture, Picture::Ready(_)))
-        };
-        let missing: Vec<String> =
-            wanted.iter().filter(|figure| !is_ready(figure)).map(|figure| figure.name.clone()).collect();
-        let mut kept: Vec<LessonFigure> = Vec::new();
-        // The newest of several pictures of a figure stands in for the missing one.
-        let mut standing_in: Vec<&str> = Vec::new();
-        for (figure, picture) in self.pictures.iter().rev().filter(|(figure, _)| missing.contains(&figure.name)) {
-            let is_kept = match picture {
-                Picture::Computing(_) => true,
-                Picture::Ready(_) if !standing_in.contains(&figure.name.as_str()) => {
-                    standing_in.push(&figure.name);
-                    true
-                }
-                _ => false,
-            };
-            kept.extend(is_kept.then(|| figure.clone()));
-        }
-        self.pictures.retain(|(figure, _)| is_wanted(figure) || kept.contains(figure));
-        self.computed.retain(|(name, _)| wanted.iter().any(|figure| figure.name == *name));
+        let Some(made) = self.job.as_ref().and_then(|(_, job)| job.poll()) else { return };
+        let Some((pictured, _)) = self.job.take() else { return };
+        let staged = self.figures.entry(pictured.0.name.clone()).or_default();
+        let picture = made.map_err(|failed| failed.to_string()).flatten().map(|(image, computed)| {
+            staged.computed = Some(computed);
+            ctx.load_texture("figure of a lesson", image, TextureOptions::LINEAR)
+        });
+        staged.picture = Some((pictured, picture));
     }
 
     /// Returns the share of the height that a step takes above plots at first.
@@ -291,15 +251,8 @@ impl LessonStage {
     }
 
     /// Returns the picture of a figure, or while it is made that of the same figure with another point.
-    fn picture_of(&self, figure: &LessonFigure) -> &Picture {
-        let own = self.pictures.iter().find(|(known, _)| known == figure).map(|(_, picture)| picture);
-        let is_stand_in = |(known, picture): &&(LessonFigure, Picture)| {
-            known.name == figure.name && matches!(picture, Picture::Ready(_))
-        };
-        match own {
-            Some(picture @ (Picture::Ready(_) | Picture::Failed(_))) => picture,
-            _ => self.pictures.iter().rfind(is_stand_in).map_or(&Picture::Queued, |(_, picture)| picture),
-        }
+    fn picture_of(&self, figure: &LessonFigure) -> Option<&Result<TextureHandle, String>> {
+        self.figures.get(&figure.name)?.picture.as_ref().map(|(_, picture)| picture)
     }
 }
 
@@ -317,7 +270,7 @@ fn make_picture(
             .ok_or("it was cancelled")?,
     };
     let png = computed.png(figure.point, background, PICTURE_DPI).map_err(|error| error.to_string())?;
-    Ok(MadePicture { image: decoded(&png)?, computed })
+    Ok((decoded(&png)?, computed))
 }
 
 /// The sizes of an update rule in a presentation, in points, of which the first is taken that leaves room for plots.
@@ -413,20 +366,20 @@ fn rule_text(
     job
 }
 
-fn show_figure(ui: &mut Ui, figure: &LessonFigure, picture: &Picture) {
+fn show_figure(ui: &mut Ui, figure: &LessonFigure, picture: Option<&Result<TextureHandle, String>>) {
     ui.label(RichText::new(title_of(figure)).strong());
     match picture {
-        Picture::Ready(texture) => {
+        Some(Ok(texture)) => {
             let room = Vec2::new(ui.available_width(), ui.available_height().max(LEAST_PICTURE));
             let image = Image::new(texture).max_size(room).fit_to_exact_size(fitting(texture.size_vec2(), room));
             ui.vertical_centered(|ui| {
                 ui.add(image.alt_text(alternative_text(figure)));
             });
         }
-        Picture::Failed(reason) => {
+        Some(Err(reason)) => {
             ui.label(RichText::new(format!("This figure is not shown: {reason}.")).color(ui.visuals().error_fg_color));
         }
-        Picture::Queued | Picture::Computing(_) => {
+        None => {
             ui.horizontal(|ui| {
                 ui.spinner();
                 ui.label("Computing this figure …");
@@ -451,14 +404,14 @@ mod tests {
         vec![LessonStep { figure: Some(figure), ..LessonStep::default() }]
     }
 
-    /// Prepares the pictures of a lesson until all are ready.
+    /// Prepares the picture of a lesson's first step until it is ready.
     fn prepare_fully(stage: &mut LessonStage, ctx: &Context, lesson: &[LessonStep]) -> TextureHandle {
         let figure = lesson[0].figure.as_ref().expect("it has a figure");
         loop {
             stage.prepare(ctx, lesson, 0);
-            match stage.pictures.iter().find(|(known, _)| known == figure) {
-                Some((_, Picture::Ready(texture))) => return texture.clone(),
-                Some((_, Picture::Failed(reason))) => panic!("{reason}"),
+            match stage.figures.get(&figure.name).and_then(|staged| staged.picture.as_ref()) {
+                Some(((of, theme), Ok(texture))) if (of, *theme) == (figure, ctx.theme()) => return texture.clone(),
+                Some((_, Err(reason))) => panic!("{reason}"),
                 _ => std::thread::sleep(Duration::from_millis(5)),
             }
         }
@@ -473,20 +426,16 @@ mod tests {
             let moved = lesson([1.0 + 0.01 * f64::from(frame), 10.0]);
             stage.prepare(&ctx, &moved, 0);
             let shown = stage.picture_of(moved[0].figure.as_ref().expect("it has a figure"));
-            assert!(matches!(shown, Picture::Ready(_)), "the figure disappears in frame {frame}");
-            assert_eq!(stage.computed.len(), 1);
-            let threads = stage.pictures.iter().filter(|(_, picture)| matches!(picture, Picture::Computing(_)));
-            assert!(threads.count() <= 1, "several pictures are made at once");
+            assert!(matches!(shown, Some(Ok(_))), "the figure disappears in frame {frame}");
+            assert!(stage.figures.len() == 1 && stage.figures["fig2a"].computed.is_some());
         }
         let last = prepare_fully(&mut stage, &ctx, &lesson([2.0, 10.0]));
         assert!(first.id() != last.id());
         let other = if ctx.theme() == Theme::Dark { Theme::Light } else { Theme::Dark };
         ctx.set_theme(other);
         let themed = prepare_fully(&mut stage, &ctx, &lesson([2.0, 10.0]));
-        assert!(themed.id() != last.id() && stage.computed.len() == 1, "another theme has another picture");
-        stage.prepare(&ctx, &lesson([2.0, 10.0]), 0);
-        assert_eq!(stage.pictures.len(), 1, "pictures of earlier points stay");
+        assert!(themed.id() != last.id(), "another theme has another picture");
         stage.prepare(&ctx, &[], 0);
-        assert!(stage.pictures.is_empty() && stage.computed.is_empty());
+        assert!(stage.figures.is_empty() && stage.job.is_none());
     }
 }

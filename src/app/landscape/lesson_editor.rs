@@ -120,14 +120,8 @@ fn row(ui: &mut Ui, name: &str, add: impl FnOnce(&mut Ui)) {
     ui.add_space(2.0);
 }
 
-/// An operation on the list of steps.
-#[derive(Clone, Copy)]
-enum ListEdit {
-    Add,
-    Duplicate,
-    Remove,
-    Swap(usize),
-}
+/// An operation on the list of steps at one of them. Returns the step to show.
+type ListEdit = fn(&mut LessonDraft, usize) -> usize;
 
 impl LandscapeTab {
     fn steps_of_lesson(&mut self, ui: &mut Ui, requests: &mut Requests) {
@@ -137,18 +131,18 @@ impl LandscapeTab {
         let mut asked = None;
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing.x = 3.0;
-            let mut tool = |enabled, text, name, help, edit| {
+            let mut tool = |enabled, text, name, help, edit: ListEdit| {
                 if small_button(ui, enabled, text, name, help) {
                     asked = Some(edit);
                 }
             };
-            tool(true, "Add", "Add a step", "Add a step after this one", ListEdit::Add);
-            tool(true, "Copy", "Copy the step", "Add a copy of this step after it", ListEdit::Duplicate);
-            tool(true, "Remove", "Remove the step", "Remove this step", ListEdit::Remove);
-            let (up, down) = (step.saturating_sub(1), step + 1);
-            tool(step > 0, "Up", "Move the step up", "Move this step before the previous one", ListEdit::Swap(up));
-            let help = "Move this step after the next one";
-            tool(down < count, "Down", "Move the step down", help, ListEdit::Swap(down));
+            tool(true, "Add", "Add a step", "Add a step after this one", LessonDraft::add_after);
+            tool(true, "Copy", "Copy the step", "Add a copy of this step after it", LessonDraft::duplicate);
+            tool(true, "Remove", "Remove the step", "Remove this step", LessonDraft::remove);
+            let (up, down): (ListEdit, ListEdit) =
+                (|lesson, step| lesson.swap(step, step - 1), |lesson, step| lesson.swap(step, step + 1));
+            tool(step > 0, "Up", "Move the step up", "Move this step before the previous one", up);
+            tool(step + 1 < count, "Down", "Move the step down", "Move this step after the next one", down);
         });
         ScrollArea::vertical().id_salt("steps of the lesson").auto_shrink(false).show(ui, |ui| {
             for (index, it) in steps.iter().enumerate() {
@@ -171,19 +165,13 @@ impl LandscapeTab {
             }
         });
         if let Some(edit) = asked {
-            self.edit_list(edit, requests);
+            self.edit_steps(|lesson| edit(lesson, step), requests);
         }
     }
 
-    fn edit_list(&mut self, edit: ListEdit, requests: &mut Requests) {
-        let step = self.editor.lesson_step();
-        // A step that does not fit any more shows its error.
-        let _ = self.editor.edit_lesson(|lesson| match edit {
-            ListEdit::Add => lesson.add_after(step),
-            ListEdit::Duplicate => lesson.duplicate(step),
-            ListEdit::Remove => lesson.remove(step),
-            ListEdit::Swap(other) => lesson.swap(step, other),
-        });
+    /// Edits the steps, and shows the one that `edit` returns. A step that does not fit any more shows its error.
+    fn edit_steps(&mut self, edit: impl FnOnce(&mut LessonDraft) -> usize, requests: &mut Requests) {
+        let _ = self.editor.edit_lesson(edit);
         if self.editor.lesson().is_some() {
             let shown = LandscapeAction::GoToStep(self.editor.lesson_step());
             requests.actions.push(Action::Landscape(shown));
@@ -333,14 +321,6 @@ fn present_point(sweep: &SweepSpec, spec: &SimulationSpec) -> [f64; 2] {
     inside.unwrap_or(axes.map(|[low, high]| 0.5 * (low + high)))
 }
 
-/// A part of a step that is to be taken out.
-enum TakenOut {
-    /// The setting with this index.
-    Setting(usize),
-    /// The simulation with this index among those that the step compares with its own.
-    Compared(usize),
-}
-
 impl LandscapeTab {
     /// Shows the fields of the run that a step shows, and of the way it is shown.
     fn run_fields(&mut self, ui: &mut Ui, step: usize, present: &Present, requests: &mut Requests) {
@@ -351,17 +331,15 @@ impl LandscapeTab {
             self.editor.draft.document.view = lesson.view_at(step).unwrap_or_else(|| present.view.clone());
         }
         // The rows with lists are the last ones, so that no row moves when a list grows.
-        let taken_out = settings(ui, lesson, step, present).map(TakenOut::Setting);
-        if let Some(taken_out) = taken_out.or(compared(ui, lesson, step, present).map(TakenOut::Compared)) {
-            // A step that does not fit any more shows its error.
-            let _ = self.editor.edit_lesson(|lesson| {
-                match taken_out {
-                    TakenOut::Setting(index) => _ = lesson.steps[step].set.remove(index),
-                    TakenOut::Compared(index) => _ = lesson.steps[step].compared.remove(index),
-                }
+        let (mut set, mut beside) = (lesson.steps[step].set.clone(), lesson.steps[step].compared.clone());
+        let setting = settings(ui, lesson, step, present).map(|index| _ = set.remove(index));
+        let other = compared(ui, lesson, step, present).map(|index| _ = beside.remove(index));
+        if setting.or(other).is_some() {
+            let edit = |lesson: &mut LessonDraft| {
+                (lesson.steps[step].set, lesson.steps[step].compared) = (set, beside);
                 step
-            });
-            requests.actions.push(Action::Landscape(LandscapeAction::GoToStep(step)));
+            };
+            self.edit_steps(edit, requests);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The running simulations as the panels see them, with their branches and marks, and the connection to their thread.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, channel};
 
 use egui::Rect;
@@ -12,8 +12,7 @@ use super::editor::Document;
 use crate::app::shell::actions::Requests;
 use crate::player::marks::{SettingMark, SettingMarks, text, text_before};
 use crate::player::{
-    BranchKind, BranchView, EnsembleView, Playback, PlaybackPace, Player, PlayerCommand, RecordedCloud, SessionView,
-    Snapshot,
+    BranchView, EnsembleView, Playback, PlaybackPace, Player, PlayerCommand, RecordedCloud, SessionView, Snapshot,
 };
 
 /// The running simulations: the newest snapshot, and the choices of view that are not part of the document.
@@ -25,7 +24,10 @@ pub struct Live {
     pub(crate) marks: Vec<SettingMarks>,
     /// The marks of the run that the lesson's step shows.
     pub(crate) run_marks: Vec<RunMark>,
-    pub(crate) branches: Branches,
+    /// The marks of each branch's changes, by its id.
+    pub(crate) branch_marks: BTreeMap<u64, SettingMarks>,
+    /// The ids of hidden branches.
+    pub(crate) hidden_branches: BTreeSet<u64>,
     /// The recorded clouds, which the player shows beside the ensembles of each session.
     pub recorded: Vec<RecordedCloud>,
     /// The index of the simulation that the controls set.
@@ -45,7 +47,12 @@ pub struct Live {
 impl Live {
     /// Takes the newest snapshot.
     pub fn take(&mut self, snapshot: Snapshot) {
-        self.branches.update(&snapshot);
+        for branch in &snapshot.branches {
+            self.branch_marks.entry(branch.id).or_default().update(&branch.session.record);
+        }
+        let is_branch = |id: &u64| snapshot.branches.iter().any(|branch| branch.id == *id);
+        self.branch_marks.retain(|id, _| is_branch(id));
+        self.hidden_branches.retain(is_branch);
         self.marks.resize_with(snapshot.sessions.len(), SettingMarks::default);
         for (marks, session) in self.marks.iter_mut().zip(&snapshot.sessions) {
             marks.update(&session.record);
@@ -105,10 +112,69 @@ impl Live {
         session.ensembles.iter().filter(|ensemble| !self.hidden.contains(&ensemble.optimizer))
     }
 
+    /// Returns the branches of a session, also the hidden ones.
+    pub(crate) fn branches_of(&self, session: usize) -> impl Iterator<Item = &BranchView> {
+        self.snapshot.iter().flat_map(move |snapshot| snapshot.branches_of(session))
+    }
+
     /// Returns the shown branches of a session, which are drawn pale.
-    pub(crate) fn branches_of(&self, session: usize) -> impl Iterator<Item = (&Branch, &SessionView)> {
-        let views = self.snapshot.iter().flat_map(move |snapshot| snapshot.branches_of(session));
-        views.filter_map(|view| Some((self.branches.shown(view.id)?, &view.session)))
+    pub(crate) fn shown_branches_of(&self, session: usize) -> impl Iterator<Item = &BranchView> {
+        self.branches_of(session).filter(|branch| !self.hidden_branches.contains(&branch.id))
+    }
+
+    /// Returns the id of the branch of a session without all these changes, if there is one.
+    pub(crate) fn branch_without(&self, session: usize, changes: &[Change]) -> Option<u64> {
+        let leaves_out = |branch: &&BranchView| {
+            let removed = branch.kind.removed();
+            !removed.is_empty() && changes.iter().all(|change| change.is_among(removed))
+        };
+        self.branches_of(session).find(leaves_out).map(|branch| branch.id)
+    }
+
+    /// Returns the computed share of the steps of a branch, or `None` if it has reached the shown step.
+    pub(crate) fn progress_of(&self, branch: &BranchView) -> Option<f32> {
+        let (shown, since, reached) = (self.snapshot.as_ref()?.step, branch.kind.since(), branch.session.step);
+        let all = shown.saturating_sub(since).max(1) as f32;
+        (reached < shown).then(|| (reached.saturating_sub(since) as f32 / all).min(1.0))
+    }
+
+    /// Formats what distinguishes a branch from its session, as in "Old future from step 120 · σ stays 1" and "Without σ
+    /// 1 → 2 at step 500".
+    pub(crate) fn label_of(&self, branch: &BranchView, spec: &SimulationSpec) -> String {
+        let difference = self.difference_of(branch, spec);
+        if !branch.kind.removed().is_empty() {
+            return difference;
+        }
+        let from = format!("Old future from step {}", grouped(branch.kind.since()));
+        if difference.is_empty() { from } else { format!("{from} · {difference}") }
+    }
+
+    /// Formats the same in few words, with the difference first, as in "σ stays 1, from step 120".
+    pub(crate) fn short_label_of(&self, branch: &BranchView, spec: &SimulationSpec) -> String {
+        let (difference, since) = (self.difference_of(branch, spec), grouped(branch.kind.since()));
+        match difference.is_empty() {
+            true => format!("From step {since}"),
+            false if branch.kind.removed().is_empty() => format!("{difference}, from step {since}"),
+            false => difference,
+        }
+    }
+
+    /// Formats the settings that distinguish a branch from its session; empty if there are none.
+    fn difference_of(&self, branch: &BranchView, spec: &SimulationSpec) -> String {
+        let (session, removed, since) =
+            (self.marks_of(branch.kind.session()), branch.kind.removed(), branch.kind.since());
+        let name_of = |id| spec.name_of(id);
+        let in_line = |text: String| text.replace('\n', ", ");
+        let at = |marks: &[SettingMark]| grouped(marks.first().map_or(0, |mark| mark.step));
+        if !removed.is_empty() {
+            let marks = session.of_changes(removed);
+            return format!("Without {} at step {}", in_line(text(&marks, name_of)), at(&marks));
+        }
+        let own = self.branch_marks.get(&branch.id).map_or(&[][..], |marks| marks.first_from(since));
+        match own.is_empty() {
+            true => in_line(text_before(session.first_from(since), name_of)),
+            false => format!("{} at step {}", in_line(text(own, name_of)), at(own)),
+        }
     }
 
     /// Selects a particle, at once here and in the player for its next snapshots.
@@ -150,122 +216,6 @@ pub(crate) struct LegendState {
     pub area: Option<Rect>,
 }
 
-/// A branch of a session.
-pub(crate) struct Branch {
-    pub id: u64,
-    /// The index of the session to which it belongs.
-    session: usize,
-    /// The step from which on it differs from the session to which it belongs.
-    pub since: u64,
-    /// The last step that it has reached.
-    pub last_step: u64,
-    /// The share of its steps that are computed, until it has reached the shown step.
-    pub progress: Option<f32>,
-    /// The changes that it leaves out; none of an old future.
-    removed: Vec<Change>,
-    marks: SettingMarks,
-}
-
-/// The branches of the sessions side by side, and which of them are hidden.
-#[derive(Default)]
-pub(crate) struct Branches {
-    all: Vec<Branch>,
-    hidden: BTreeSet<u64>,
-}
-
-impl Branches {
-    /// Takes the branches of a snapshot.
-    pub(crate) fn update(&mut self, snapshot: &Snapshot) {
-        let mut before = std::mem::take(&mut self.all);
-        for BranchView { id, kind, session } in &snapshot.branches {
-            let removed = match kind {
-                BranchKind::Without { removed, .. } => removed.clone(),
-                BranchKind::OldFuture { .. } => Vec::new(),
-            };
-            let known = before.iter().position(|branch| branch.id == *id).map(|index| before.swap_remove(index));
-            let mut marks = known.map(|branch| branch.marks).unwrap_or_default();
-            marks.update(&session.record);
-            let (since, last_step) = (kind.since(), session.last_step);
-            let progress = branch_progress(session, since, snapshot.step);
-            self.all.push(Branch { id: *id, session: kind.session(), since, last_step, progress, removed, marks });
-        }
-        let all = &self.all;
-        self.hidden.retain(|id| all.iter().any(|branch| branch.id == *id));
-    }
-
-    pub(crate) fn of(&self, session: usize) -> impl Iterator<Item = &Branch> {
-        self.all.iter().filter(move |branch| branch.session == session)
-    }
-
-    /// Returns the branch with this id, unless it is hidden.
-    pub(crate) fn shown(&self, id: u64) -> Option<&Branch> {
-        self.all.iter().find(|branch| branch.id == id && !self.is_hidden(id))
-    }
-
-    pub(crate) fn is_hidden(&self, id: u64) -> bool {
-        self.hidden.contains(&id)
-    }
-
-    /// Hides a branch, or shows it again.
-    pub(crate) fn toggle(&mut self, id: u64) {
-        let _ = self.hidden.remove(&id) || self.hidden.insert(id);
-    }
-
-    /// Returns the id of the branch of a session without all these changes, if there is one.
-    pub(crate) fn without(&self, session: usize, changes: &[Change]) -> Option<u64> {
-        let leaves_out = |branch: &&Branch| changes.iter().all(|change| change.is_among(&branch.removed));
-        self.of(session).filter(|branch| !branch.removed.is_empty()).find(leaves_out).map(|branch| branch.id)
-    }
-
-    pub(crate) fn last_step(&self, session: usize) -> u64 {
-        self.of(session).map(|branch| branch.last_step).max().unwrap_or_default()
-    }
-}
-
-/// Returns the computed share of the steps of a session from `since` on, or `None` if it has reached this step.
-fn branch_progress(view: &SessionView, since: u64, step: u64) -> Option<f32> {
-    let all = step.saturating_sub(since).max(1) as f32;
-    (view.step < step).then(|| (view.step.saturating_sub(since) as f32 / all).min(1.0))
-}
-
-impl Branch {
-    /// Formats what distinguishes the branch from the session with these marks, as in "Old future from step 120 · σ
-    /// stays 1" and "Without σ 1 → 2 at step 500".
-    pub(crate) fn label(&self, session: &SettingMarks, spec: &SimulationSpec) -> String {
-        let difference = self.difference(session, spec);
-        if !self.removed.is_empty() {
-            return difference;
-        }
-        let from = format!("Old future from step {}", grouped(self.since));
-        if difference.is_empty() { from } else { format!("{from} · {difference}") }
-    }
-
-    /// Formats the same in few words, with the difference first, as in "σ stays 1, from step 120".
-    pub(crate) fn short_label(&self, session: &SettingMarks, spec: &SimulationSpec) -> String {
-        let difference = self.difference(session, spec);
-        match difference.is_empty() {
-            true => format!("From step {}", grouped(self.since)),
-            false if self.removed.is_empty() => format!("{difference}, from step {}", grouped(self.since)),
-            false => difference,
-        }
-    }
-
-    /// Formats the settings that distinguish the branch from the session with these marks; empty if there are none.
-    fn difference(&self, session: &SettingMarks, spec: &SimulationSpec) -> String {
-        let name_of = |id| spec.name_of(id);
-        let in_line = |text: String| text.replace('\n', ", ");
-        let at = |marks: &[SettingMark]| marks.first().map_or(0, |mark| mark.step);
-        if !self.removed.is_empty() {
-            let marks = session.of_changes(&self.removed);
-            return format!("Without {} at step {}", in_line(text(&marks, name_of)), grouped(at(&marks)));
-        }
-        match (self.marks.first_from(self.since), session.first_from(self.since)) {
-            ([], others) => in_line(text_before(others, name_of)),
-            (own, _) => format!("{} at step {}", in_line(text(own, name_of)), grouped(at(own))),
-        }
-    }
-}
-
 /// A marked step of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RunMark {
@@ -293,12 +243,8 @@ pub(crate) fn run_marks(lesson: &LessonDraft, lesson_step: usize, pause: Option<
     pauses.sort_unstable();
     pauses.dedup();
     let pauses = pauses.into_iter().map(|step| RunMark { step, text: "pause".to_owned(), is_pause: true, holds: true });
-    let named = match lesson.steps.is_empty() {
-        true => Vec::new(),
-        false => marks_at(&lesson.steps, lesson_step),
-    };
-    let named =
-        named.into_iter().map(|mark| RunMark { step: mark.step, text: mark.text.clone(), is_pause: false, holds });
+    let named = marks_at(&lesson.steps, lesson_step).into_iter();
+    let named = named.map(|mark| RunMark { step: mark.step, text: mark.text.clone(), is_pause: false, holds });
     let mut marks: Vec<RunMark> = named.chain(pauses).collect();
     marks.sort_by_key(|mark| mark.step);
     marks

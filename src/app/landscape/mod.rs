@@ -129,18 +129,17 @@ impl RegisteredTab for LandscapeTab {
         let opening =
             (start.options.opening && start.options.opened.is_empty() && restored.is_none()).then(Opening::begin);
         let (editor, pace, view) = match restored {
-            Some(Restored { editor, pace, view }) => (editor, Some(pace), Some(view)),
+            Some((editor, pace, view)) => (editor, pace, Some(view)),
             None => {
                 let first = if opening.is_some() { Opening::preset() } else { built_in("lesson") };
-                (LandscapeEditor::opened(first, &ViewSettings::default()), None, None)
+                (LandscapeEditor::opened(first, &ViewSettings::default()), PlaybackPace::default(), None)
             }
         };
-        let pace = pace.unwrap_or_default();
         let wake = Wake::new(start.cc.egui_ctx.clone(), Duration::ZERO, UNSEEN);
         let player_wake = wake.clone();
         let mut player = PlayerLink::start(&editor.draft.document, pace, move || player_wake.soon());
         // A preset from the command line plays with its own view, whatever the last session's state.
-        let is_asked = start.options.opened.preset.is_some();
+        let is_asked = start.options.opened.iter().any(|(content, _)| matches!(content, OpenedContent::Preset(_)));
         if start.options.play && (is_asked || view.as_ref().is_none_or(|view| view.playing)) {
             player.send(PlayerCommand::Play);
         }
@@ -166,7 +165,7 @@ impl RegisteredTab for LandscapeTab {
             area: None,
         };
         if let Some(view) = view {
-            tab.diagnostics.choose(view.plots.clone());
+            tab.diagnostics.choices = view.plots.clone();
             tab.controls.pins = view.pins.clone();
             if !is_asked {
                 tab.restore_view(view);
@@ -293,7 +292,7 @@ impl Tab for LandscapeTab {
             self.live.selected = None;
             self.player.send(PlayerCommand::Select(None));
         }
-        self.player.trace(self.live.selected.or_else(|| self.particle_of_formula()));
+        self.trace();
         self.record_for_undo(ctx);
     }
 
@@ -481,33 +480,26 @@ struct LandscapeMemory {
 /// The view of the landscape.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct ViewState {
-    pub playing: bool,
-    pub camera: Option<Camera>,
+    playing: bool,
+    camera: Option<Camera>,
     /// The direction from which the surface in space is seen.
-    pub orbit: Orbit,
+    orbit: Orbit,
     /// The selected particle: its optimizer's id, and its number from 0.
-    pub selected: Option<(u32, usize)>,
+    selected: Option<(u32, usize)>,
     /// The ids of hidden optimizers.
-    pub hidden: BTreeSet<u32>,
+    hidden: BTreeSet<u32>,
     /// The index of the simulation that the controls set.
     #[serde(default)]
-    pub chosen: usize,
+    chosen: usize,
     /// Whether landscapes side by side have cameras of their own.
     #[serde(default)]
-    pub has_own_cameras: bool,
-    pub plots: PlotChoices,
+    has_own_cameras: bool,
+    plots: PlotChoices,
     /// The sliders that presentations show.
     #[serde(default)]
-    pub pins: Pins,
+    pins: Pins,
     #[serde(default)]
-    pub recorded: Vec<RememberedCloud>,
-}
-
-/// The restored state of the tab.
-struct Restored {
-    pub editor: LandscapeEditor,
-    pub pace: PlaybackPace,
-    pub view: ViewState,
+    recorded: Vec<RememberedCloud>,
 }
 
 impl LandscapeMemory {
@@ -527,8 +519,8 @@ impl LandscapeMemory {
         }
     }
 
-    /// Restores the tab's state, or returns why it cannot be used.
-    fn restore(self) -> Result<Restored, String> {
+    /// Restores the editor, the pace and the view, or returns why they cannot be used.
+    fn restore(self) -> Result<(LandscapeEditor, PlaybackPace, ViewState), String> {
         let landscape = |preset| if let Preset::Landscape(preset) = preset { Some(preset) } else { None };
         let preset = |text: &str, what: &str| stored_preset(text, what, "simulation", landscape);
         let origin = preset(&self.origin, "the preset of the last session")?;
@@ -540,6 +532,6 @@ impl LandscapeMemory {
         }
         let editor = LandscapeEditor::restored(origin, self.file, document, self.lesson, self.lesson_step);
         let pace = if self.pace.steps_per_sec.is_finite() { self.pace } else { PlaybackPace::default() };
-        Ok(Restored { editor, pace, view: self.view })
+        Ok((editor, pace, self.view))
     }
 }

@@ -25,20 +25,24 @@ const NEXT: &str = "lesson";
 
 /// The time between the end of a race and the next one, in seconds.
 const REST_SECS: f64 = 4.0;
-/// The direction of the camera at the beginning of its flight, and the middle of its later swaying.
-const FROM: Orbit = Orbit { azimuth: -165.0, elevation: 62.0 };
-const MIDDLE: Orbit = Orbit { azimuth: -148.0, elevation: 40.0 };
-/// The time in which most of the way from one to the other is flown, and that of a sway to and fro, in seconds.
-const DESCENT_SECS: f64 = 4.0;
+/// The direction of the camera in the middle of its flight, in which it sways.
+const MIDDLE: Orbit = Orbit::HOME;
+/// The time of a sway to and fro, in seconds.
 const SWAY_SECS: f64 = 30.0;
 /// The largest angle of the sway, in degrees.
 const SWAY: f64 = 14.0;
 
+/// The width of a window in which the lengths below hold, and how many times as large they are at most in a wider one.
+const USUAL_WIDTH: f32 = 1280.0;
+const LARGEST: f32 = 1.5;
 /// The lengths of the opening's parts, in points.
 const MARGIN: f32 = 24.0;
 const CAPTION_WIDTH: f32 = 400.0;
 const BAR_SIZE: [f32; 2] = [820.0, 78.0];
 const BUTTON_HEIGHT: f32 = 42.0;
+const GAP: f32 = 16.0;
+const TEXT: f32 = 15.5;
+const LARGE_TEXT: f32 = 17.0;
 const ROW_HEIGHT: f32 = 27.0;
 /// The widths of an optimizer's mark and name before its bar, and of the word behind it.
 const NAME_WIDTH: f32 = 92.0;
@@ -76,7 +80,7 @@ impl Opening {
         }
         ctx.request_repaint();
         self.flown_secs += f64::from(ctx.input(|input| input.stable_dt).min(0.1));
-        Some(orbit_after(self.flown_secs))
+        Some(Orbit { azimuth: MIDDLE.azimuth + SWAY * (TAU * self.flown_secs / SWAY_SECS).sin(), ..MIDDLE })
     }
 
     /// Returns whether the race has been at its end for long enough to begin again.
@@ -99,16 +103,6 @@ pub(super) fn built_in(name: &str) -> LandscapePreset {
     }
 }
 
-/// Returns the direction of the camera after this time: it descends, and then sways about its middle.
-fn orbit_after(secs: f64) -> Orbit {
-    let left = (-(secs / DESCENT_SECS).powi(2)).exp();
-    let sway = SWAY * (TAU * secs / SWAY_SECS).sin();
-    Orbit {
-        azimuth: MIDDLE.azimuth + left * (FROM.azimuth - MIDDLE.azimuth) + (1.0 - left) * sway,
-        elevation: MIDDLE.elevation + left * (FROM.elevation - MIDDLE.elevation),
-    }
-}
-
 /// Returns whether an event is input on purpose. Moving the pointer is not.
 fn is_input(event: &Event) -> bool {
     match event {
@@ -122,6 +116,9 @@ impl LandscapeTab {
     /// Shows the opening in place of the present document. Undo restores that.
     pub(crate) fn show_opening(&mut self, requests: &mut Requests) {
         self.open_landscape(Opening::preset(), None, requests);
+        // A notice would cover the caption.
+        requests.actions.retain(|action| !matches!(action, Action::Notify(_)));
+        self.live.select(None, requests);
         self.opening = Some(Opening::begin());
     }
 
@@ -148,19 +145,20 @@ impl LandscapeTab {
             self.area = Some(area);
             self.landscape.alone(ui, &mut self.editor.draft.document, &mut self.live, requests);
             let inner = area.shrink(MARGIN.min(0.03 * area.width()));
+            let size = (area.width() / USUAL_WIDTH).clamp(1.0, LARGEST);
             let spec = self.editor.draft.document.spec(0);
-            card(ui, Rect::from_min_size(inner.min, vec2(CAPTION_WIDTH.min(inner.width()), 0.0)), |ui| {
-                caption(ui, spec, &self.live);
+            card(ui, Rect::from_min_size(inner.min, vec2((size * CAPTION_WIDTH).min(inner.width()), 0.0)), |ui| {
+                caption(ui, size, spec, &self.live);
             });
-            let [width, height] = BAR_SIZE;
+            let [width, height] = BAR_SIZE.map(|length| size * length);
             let bar = vec2(width.min(inner.width()), height);
             let mut is_set = false;
             card(ui, Align2::CENTER_BOTTOM.align_size_within_rect(bar, inner), |ui| {
                 ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                    self.buttons(ui, requests);
-                    ui.add_space(16.0);
+                    ui.spacing_mut().item_spacing.x = size * GAP;
+                    self.buttons(ui, size, requests);
                     ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                        is_set = noise_slider(ui, self.editor.draft.document.spec_mut(0));
+                        is_set = noise_slider(ui, size, self.editor.draft.document.spec_mut(0));
                     });
                 });
             });
@@ -172,13 +170,13 @@ impl LandscapeTab {
         true
     }
 
-    fn buttons(&mut self, ui: &mut Ui, requests: &mut Requests) {
-        let text = |text: &str| RichText::new(text).size(17.0).strong();
-        let next = theme::primary_button(ui, text("Next")).min_size(vec2(104.0, BUTTON_HEIGHT));
+    fn buttons(&mut self, ui: &mut Ui, size: f32, requests: &mut Requests) {
+        let text = |text: &str| RichText::new(text).size(size * LARGE_TEXT).strong();
+        let next = theme::primary_button(ui, text("Next")).min_size(size * vec2(104.0, BUTTON_HEIGHT));
         if ui.add(next).on_hover_text("The first lesson, step by step (Page Down)").clicked() {
             self.leave_for_lesson(requests);
         }
-        let whole = ui.add(Button::new(text("All controls")).min_size(vec2(0.0, BUTTON_HEIGHT)).frame(false));
+        let whole = ui.add(Button::new(text("All controls")).min_size(vec2(0.0, size * BUTTON_HEIGHT)).frame(false));
         if whole.on_hover_text("The whole window, with this race (Esc)").clicked() {
             self.opening = None;
         }
@@ -188,7 +186,7 @@ impl LandscapeTab {
 /// Shows a card on the landscape, which grows with its content.
 fn card(ui: &mut Ui, area: Rect, content: impl FnOnce(&mut Ui)) {
     let fill = ui.visuals().window_fill.gamma_multiply(0.9);
-    let frame = Frame::new().fill(fill).corner_radius(12).inner_margin(18);
+    let frame = Frame::new().fill(fill).stroke(ui.visuals().window_stroke).corner_radius(12).inner_margin(18);
     ui.scope_builder(UiBuilder::new().max_rect(area), |ui| {
         frame.show(ui, |ui| {
             ui.set_width(ui.available_width());
@@ -198,11 +196,12 @@ fn card(ui: &mut Ui, area: Rect, content: impl FnOnce(&mut Ui)) {
 }
 
 /// Shows what the race is about, and its standings.
-fn caption(ui: &mut Ui, spec: &SimulationSpec, live: &Live) {
-    ui.spacing_mut().item_spacing.y = 6.0;
-    ui.label(RichText::new("Who wins in a narrowing valley?").size(23.0).strong());
-    let text = "Three optimizers run down the same noisy slope. Drag the noise, and another one wins.";
-    ui.label(RichText::new(text).size(15.5));
+fn caption(ui: &mut Ui, size: f32, spec: &SimulationSpec, live: &Live) {
+    ui.spacing_mut().item_spacing.y = size * 6.0;
+    ui.label(RichText::new("Who wins in a narrowing valley?").size(size * 23.0).strong());
+    let text = "Three optimizers run down the same noisy slope. The bars show how deep each has come. Drag the noise, and \
+                another one wins.";
+    ui.label(RichText::new(text).size(size * TEXT));
     ui.add_space(4.0);
     let Some(snapshot) = &live.snapshot else { return };
     let losses: Vec<(u32, f64)> = live.simulated(0).map(|view| (view.optimizer, view.sample.loss.mean)).collect();
@@ -214,21 +213,22 @@ fn caption(ui: &mut Ui, spec: &SimulationSpec, live: &Live) {
     for (id, loss) in losses {
         let is_first = loss == best && done > EARLIEST && second - best > LEAD * best.abs();
         let share = if best < 0.0 { done * (loss / best).max(0.0) } else { 0.0 };
-        standing(ui, spec, id, share as f32, if is_first { word } else { "" });
+        standing(ui, size, (spec, id), share as f32, if is_first { word } else { "" });
     }
 }
 
 /// Shows an optimizer with a bar as long as its share of the race, and a word behind it.
-fn standing(ui: &mut Ui, spec: &SimulationSpec, id: u32, share: f32, word: &str) {
-    let (row, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW_HEIGHT), Sense::hover());
+fn standing(ui: &mut Ui, size: f32, (spec, id): (&SimulationSpec, u32), share: f32, word: &str) {
+    let (row, response) = ui.allocate_exact_size(vec2(ui.available_width(), size * ROW_HEIGHT), Sense::hover());
     let name = spec.name_of(id).unwrap_or_default();
     let (optimizers, painter, visuals) = (&spec.optimizers, ui.painter(), ui.visuals());
-    let (color, font) = (color_of(optimizers, id), FontId::proportional(15.5));
-    let at = pos2(row.left() + 8.0, row.center().y);
-    painter.add(draw_marker(marker_of(optimizers, id), at, 6.0, color, visuals.strong_text_color()));
+    let (color, font) = (color_of(optimizers, id), FontId::proportional(size * TEXT));
+    let at = pos2(row.left() + size * 8.0, row.center().y);
+    painter.add(draw_marker(marker_of(optimizers, id), at, size * 6.0, color, visuals.strong_text_color()));
     let text_color = if word.is_empty() { visuals.text_color() } else { visuals.strong_text_color() };
-    painter.text(at + vec2(16.0, 0.0), Align2::LEFT_CENTER, &name, font.clone(), text_color);
-    let rail = row.with_min_x(row.left() + NAME_WIDTH).with_max_x(row.right() - WORD_WIDTH).shrink2(vec2(0.0, 7.0));
+    painter.text(at + vec2(size * 16.0, 0.0), Align2::LEFT_CENTER, &name, font.clone(), text_color);
+    let rail = row.with_min_x(row.left() + size * NAME_WIDTH).with_max_x(row.right() - size * WORD_WIDTH);
+    let rail = rail.shrink2(vec2(0.0, size * 7.0));
     painter.rect_filled(rail, 4.0, visuals.widgets.inactive.bg_fill);
     painter.rect_filled(rail.with_max_x(rail.left() + share.min(1.0) * rail.width()), 4.0, color);
     painter.text(row.right_center(), Align2::RIGHT_CENTER, word, font, text_color);
@@ -237,34 +237,20 @@ fn standing(ui: &mut Ui, spec: &SimulationSpec, id: u32, share: f32, word: &str)
 }
 
 /// Shows the large slider of the noise. Returns whether a new value was set, not while it is dragged.
-fn noise_slider(ui: &mut Ui, spec: &mut SimulationSpec) -> bool {
+fn noise_slider(ui: &mut Ui, size: f32, spec: &mut SimulationSpec) -> bool {
     let path = SettingPath::new(NOISE.key);
     let Some(mut sigma) = spec.setting(&path).map(|noise| noise.value) else { return false };
     let spacing = ui.spacing_mut();
-    (spacing.interact_size.y, spacing.slider_rail_height, spacing.item_spacing.x) = (36.0, 8.0, 14.0);
-    ui.label(RichText::new(NOISE.label).size(17.0).strong());
-    ui.spacing_mut().slider_width = (ui.available_width() - NUMBER_WIDTH).max(60.0);
+    (spacing.interact_size.y, spacing.slider_rail_height, spacing.item_spacing.x) =
+        (size * 36.0, size * 8.0, size * 14.0);
+    ui.label(RichText::new(NOISE.label).size(size * LARGE_TEXT).strong());
+    ui.spacing_mut().slider_width = (ui.available_width() - size * NUMBER_WIDTH).max(60.0);
     let slider = Slider::new(&mut sigma, NOISE.slider.low..=NOISE.slider.high).show_value(false);
     let slider = ui.add(slider).accessible_name(NOISE.label);
     sigma = NOISE.nearest((20.0 * sigma).round() / 20.0);
-    ui.label(RichText::new(number::text(sigma)).size(17.0).strong());
+    ui.label(RichText::new(number::text(sigma)).size(size * LARGE_TEXT).strong());
     if slider.changed() {
         spec.set(&path, sigma).expect("the slider keeps to the range");
     }
     slider.drag_stopped() || (slider.changed() && !slider.dragged())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_flight_begins_high_and_sways_slowly() {
-        assert_eq!(orbit_after(0.0), FROM);
-        for tenths in 0..1200 {
-            let [before, after] = [tenths, tenths + 1].map(|tenths| orbit_after(0.1 * f64::from(tenths)));
-            assert!((after.azimuth - before.azimuth).abs() < 2.0 && after.elevation <= before.elevation, "{after:?}");
-            assert_eq!(after, after.limited());
-        }
-    }
 }

@@ -1,9 +1,8 @@
 //! Pictures of a run at a step, for saved pictures and animations, drawn off screen in any size.
 
 use std::collections::BTreeSet;
-use std::sync::mpsc::{TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use eframe::egui_wgpu::{RenderState, Renderer, RendererOptions, ScreenDescriptor, wgpu};
 use egui::mutex::RwLock;
@@ -15,12 +14,13 @@ use egui::{
 use image::RgbImage;
 use valleyscope_engine::simulation::{ParticleId, PlotRequest, Record};
 use valleyscope_experiments::preset::TitledSimulation;
-use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{DiagnosticMetric, ViewSettings, simulation_colors};
 
+use super::canvas::legend::show_rows;
 use super::canvas::{LandscapePanel, View};
 use super::picture_options::{PictureExtent, VariedSettings};
 use super::plots::{DiagnosticsPanel, PlotChoices};
+use super::transport::step_text;
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
 use crate::app::shell::graphics::Graphics;
@@ -78,7 +78,6 @@ impl PictureSubject {
 pub struct PictureStage {
     title: String,
     options: PictureOptions,
-    extent: PictureExtent,
     offscreen: Offscreen,
     player: Player,
     document: Document,
@@ -122,7 +121,6 @@ impl PictureStage {
         let log_steps = choices.log_steps;
         let stage = PictureStage {
             title,
-            extent: options.extent(),
             options,
             offscreen,
             player: Player::spawn(document.spec(0).clone(), || {}),
@@ -193,20 +191,20 @@ impl PictureStage {
     }
 
     fn draw_document(&mut self, document: &mut Document) -> Result<RgbImage, String> {
-        let PictureStage { title, options, extent, offscreen, live, landscape, diagnostics, .. } = self;
+        let PictureStage { title, options, offscreen, live, landscape, diagnostics, .. } = self;
         let shown = live.snapshot.as_ref().filter(|_| options.step || options.settings);
-        let caption = shown.map(|snapshot| Caption {
-            step: options.step.then(|| step_text(snapshot.step)),
-            widest_step: step_text(self.last_step),
-            settings: options.settings.then(|| self.varied.caption(&snapshot.sessions[0].spec)),
+        let caption = shown.map(|snapshot| {
+            let steps = [snapshot.step, self.last_step].map(step_text);
+            let settings = options.settings.then(|| self.varied.caption(&snapshot.sessions[0].spec));
+            (options.step.then_some(steps), settings)
         });
         let rows = &mut self.caption_rows;
-        offscreen.draw(*extent, |ui| {
+        offscreen.draw(options.extent(), |ui| {
             let whole = ui.max_rect();
             ui.painter().rect_filled(whole, 0.0, ui.visuals().extreme_bg_color);
             let mut inner = whole.shrink(MARGIN);
-            if let Some(caption) = &caption {
-                let galley = lay_out(ui, caption, inner.width());
+            if let Some((steps, settings)) = &caption {
+                let galley = lay_out(ui, steps.as_ref(), settings.as_deref(), inner.width());
                 *rows = (*rows).max(galley.rows.len());
                 let line = galley.size().y / galley.rows.len().max(1) as f32;
                 inner.max.y -= line * *rows as f32;
@@ -217,8 +215,7 @@ impl PictureStage {
                 inner.min.y = heading(ui, inner, title);
             }
             if options.legend {
-                inner.min.y =
-                    part(ui, inner, "legend", |ui| landscape.picture_legend(ui, document, live)).bottom() + 4.0;
+                inner.min.y = part(ui, inner, "legend", |ui| show_rows(ui, document, live, true)).bottom() + 4.0;
             }
             let [left, right] = halves(options, inner);
             if let Some(left) = left {
@@ -267,41 +264,26 @@ fn heading(ui: &Ui, area: Rect, title: &str) -> f32 {
     area.top() + height + 4.0
 }
 
-/// The step and the settings, as far as they are shown.
-struct Caption {
-    step: Option<String>,
-    /// The widest text of a step.
-    widest_step: String,
-    settings: Option<String>,
-}
-
-fn step_text(step: u64) -> String {
-    format!("Step {}", grouped(step))
-}
-
-/// Lays out a caption in lines of a width, with its step in a column whose width does not depend on the step.
-fn lay_out(ui: &Ui, caption: &Caption, width: f32) -> Arc<Galley> {
+/// Lays out a caption with a step and settings in lines of a width. Beside the text of the step is that of the last one,
+/// as wide as which its column is.
+fn lay_out(ui: &Ui, steps: Option<&[String; 2]>, settings: Option<&str>, width: f32) -> Arc<Galley> {
     let font = FontSelection::from(TextStyle::Body).resolve(ui.style());
     let format = |color| TextFormat { font_id: font.clone(), color, ..TextFormat::default() };
     let visuals = ui.visuals();
     let wrap = TextWrapping { max_width: width, max_rows: MOST_ROWS, ..TextWrapping::default() };
     let mut job = LayoutJob { wrap, ..LayoutJob::default() };
-    if let Some(step) = &caption.step {
+    let mut room = 0.0;
+    if let Some(steps @ [step, _]) = steps {
         job.append(step, 0.0, format(visuals.strong_text_color()));
+        let [step, widest] = steps.each_ref().map(|text| text_width(ui, &font, text));
+        room = (widest - step).max(0.0) + 2.0 * MARGIN;
     }
-    if let Some(settings) = &caption.settings {
-        let widths =
-            caption.step.as_ref().map(|step| [caption.widest_step.as_str(), step].map(|it| text_width(ui, &font, it)));
-        let room = widths.map_or(0.0, |[widest, step]| (widest - step).max(0.0) + 2.0 * MARGIN);
-        job.append(settings, room, format(visuals.text_color()));
-    }
+    job.append(settings.unwrap_or_default(), room, format(visuals.text_color()));
     ui.painter().layout_job(job)
 }
 
 /// The time limit of a picture.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
-/// The time between two looks whether a picture is drawn.
-const DEVICE_PATIENCE: Duration = Duration::from_millis(1);
 /// The format of the pictures' pixels.
 const FORMAT: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
 
@@ -459,22 +441,11 @@ impl Offscreen {
         let target = wgpu::TexelCopyBufferInfo { buffer: &buffer, layout };
         encoder.copy_texture_to_buffer(texture.as_image_copy(), target, texture.size());
         queue.submit([encoder.finish()]);
-        let (answer, mapped) = channel();
-        buffer.slice(..).map_async(wgpu::MapMode::Read, move |result| {
-            // After an error below, nothing receives this.
-            let _ = answer.send(result);
-        });
         let failed = |error: &dyn std::fmt::Display| format!("the graphics card did not draw the picture: {error}");
-        let begin = Instant::now();
-        loop {
-            device.poll(wgpu::PollType::Poll).map_err(|error| failed(&error))?;
-            match mapped.try_recv() {
-                Ok(result) => break result.map_err(|error| failed(&error))?,
-                Err(TryRecvError::Empty) if begin.elapsed() < TIME_LIMIT => std::thread::sleep(DEVICE_PATIENCE),
-                Err(TryRecvError::Empty) => return Err(failed(&"it took longer than a minute")),
-                Err(gone) => return Err(failed(&gone)),
-            }
-        }
+        // A buffer that is not mapped cannot be read below.
+        buffer.slice(..).map_async(wgpu::MapMode::Read, |_| ());
+        let wait = wgpu::PollType::Wait { submission_index: None, timeout: Some(TIME_LIMIT) };
+        device.poll(wait).map_err(|error| failed(&error))?;
         let bytes = buffer.slice(..).get_mapped_range().map_err(|error| failed(&error))?;
         let mut pixels = Vec::with_capacity(3 * width as usize * height as usize);
         for padded in bytes.chunks_exact(padded as usize) {

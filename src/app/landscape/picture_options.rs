@@ -159,15 +159,13 @@ pub(super) struct VariedSettings(BTreeSet<RuleSetting>);
 impl VariedSettings {
     pub(super) fn of(session: &Record) -> VariedSettings {
         let mut spec = session.spec.clone();
-        let mut before = settings_of(&spec);
+        let first = settings_of(&spec);
         let mut varied = BTreeSet::new();
         for change in &session.changes {
             // The session was made with it, so it fits.
             let _ = spec.apply(&change.set);
-            let now = settings_of(&spec);
-            let differing = now.iter().filter(|(setting, value_text)| before.get(*setting) != Some(*value_text));
-            varied.extend(differing.map(|(setting, _)| *setting));
-            before = now;
+            let differing = settings_of(&spec).into_iter().filter(|(setting, text)| first.get(setting) != Some(text));
+            varied.extend(differing.map(|(setting, _)| setting));
         }
         VariedSettings(varied)
     }

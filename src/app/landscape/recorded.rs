@@ -1,6 +1,6 @@
 //! Recorded clouds in the landscape tab: opening them, their cards, and their part of the session.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use egui::{Align, Button, Context, Layout, RichText, Ui};
 use serde::{Deserialize, Serialize};
@@ -14,9 +14,10 @@ use super::LandscapeTab;
 use super::live::Live;
 use super::live::in_force_until;
 use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::files::file_name;
 use crate::app::shell::jobs::Job;
+use crate::app::widgets::form;
 use crate::app::widgets::icons::color_swatch;
-use crate::app::widgets::theme;
 use crate::player::marks::{SettingMark, marks_of, text};
 use crate::player::{PlayerCommand, RecordedCloud, Recording, RecordingError};
 
@@ -68,7 +69,7 @@ impl LandscapeTab {
             let text = format!("{others} are shown, the file has {new}, and at most {most} fit. Remove some first.");
             return requests.actions.push(Action::Report { title, text });
         }
-        let file = clouds.first().map_or("", |cloud| file_name(&cloud.recording.path)).to_owned();
+        let file = clouds.first().map(|cloud| file_name(&cloud.recording.path)).unwrap_or_default();
         self.live.recorded.retain(is_other);
         for mut cloud in clouds {
             let recorded = self.live.recorded.iter().map(|other| &other.optimizer);
@@ -110,10 +111,6 @@ impl LandscapeTab {
     }
 }
 
-fn file_name(path: &Path) -> &str {
-    path.file_name().and_then(|name| name.to_str()).unwrap_or("a file")
-}
-
 /// Shows a card for each recorded cloud, beside a simulation whose settings are compared with those of the recording.
 pub(super) fn cards(ui: &mut Ui, spec: &SimulationSpec, live: &mut Live, requests: &mut Requests) {
     if live.recorded.is_empty() {
@@ -150,9 +147,7 @@ fn card(
 ) -> bool {
     let RecordedCloud { optimizer, recording } = cloud;
     let mut is_removed = false;
-    let style = ui.style().clone();
-    theme::card(&style).show(ui, |ui| {
-        ui.set_width(ui.available_width());
+    form::framed(ui, |ui| {
         ui.horizontal(|ui| {
             let (help, label) = ("Colour of the particles and curves", format!("{name}: colour"));
             color_swatch(ui, &mut optimizer.color, usual_color, help, &label);

@@ -1,16 +1,19 @@
 //! The panel of speaker notes, and the card at the end of a lesson, which leads to the next one.
 
-use egui::{Align, Align2, Context, Frame, Layout, Panel, RichText, ScrollArea, Ui, Window, vec2};
-use valleyscope_experiments::preset::{LessonStep, Preset, next_lesson};
+use egui::{Align, Context, Frame, Id, Layout, Modal, Panel, RichText, ScrollArea, TextStyle, Ui, vec2};
+use valleyscope_experiments::preset::{Preset, next_lesson};
 
 use super::LandscapeTab;
 use super::lesson::entries;
-use crate::app::shell::actions::{Action, LandscapeAction, Requests};
+use crate::app::shell::actions::{Action, Keys, LandscapeAction, Requests};
+use crate::app::shell::tab::Tab as _;
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::app::widgets::theme::primary_button;
 
-/// The share of the window's height that the notes take.
+/// The largest share of the window's height that the notes take.
 const NOTES_SHARE: f32 = 0.22;
+/// The height of their heading, in points.
+const HEADING: f32 = 24.0;
 /// The largest width of the end of a lesson, in points, and its largest share of the window.
 const END_WIDTH: f32 = 660.0;
 const END_SHARE: f32 = 0.8;
@@ -19,9 +22,18 @@ impl LandscapeTab {
     /// Shows the speaker notes of the lesson's step.
     pub(super) fn show_notes(&mut self, ui: &mut Ui) {
         let Some((index, lesson)) = self.editor.lesson().filter(|_| self.has_notes) else { return };
-        let height = NOTES_SHARE * ui.ctx().content_rect().height();
+        let text = match lesson[index].notes.as_str() {
+            "" => RichText::new("This step has no notes.").weak(),
+            notes => RichText::new(notes),
+        };
+        let (frame, gap) = (Frame::side_top_panel(ui.style()), ui.spacing().item_spacing.y);
+        let [width, most] = [ui.available_width(), NOTES_SHARE * ui.ctx().content_rect().height()];
+        let font = TextStyle::Body.resolve(ui.style());
+        let room = width - frame.total_margin().sum().x - ui.spacing().scroll.allocated_width();
+        let lines = ui.painter().layout(text.text().to_owned(), font, ui.visuals().text_color(), room);
+        let height = frame.total_margin().sum().y + HEADING + 2.0 * gap + lines.size().y;
         let mut is_hidden = false;
-        Panel::bottom("speaker notes").resizable(false).exact_size(height).show(ui, |ui| {
+        Panel::bottom("speaker notes").resizable(false).exact_size(height.min(most)).show(ui, |ui| {
             ui.horizontal(|ui| {
                 ui.strong(format!("Speaker notes {} / {}", index + 1, lesson.len()));
                 ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
@@ -29,12 +41,8 @@ impl LandscapeTab {
                     is_hidden = hide.clicked();
                 });
             });
-            ScrollArea::vertical().id_salt(("notes", index)).auto_shrink(false).show(ui, |ui| {
-                match lesson[index].notes.as_str() {
-                    "" => ui.weak("This step has no notes."),
-                    notes => ui.label(notes),
-                };
-            });
+            let notes = ScrollArea::vertical().id_salt(("notes", index)).auto_shrink(false);
+            notes.show(ui, |ui| ui.label(text));
         });
         self.has_notes &= !is_hidden;
     }
@@ -42,18 +50,16 @@ impl LandscapeTab {
     /// Shows what was seen in the lesson, and the next lesson.
     pub(super) fn show_end(&mut self, ctx: &Context, requests: &mut Requests) {
         let Some((_, lesson)) = self.editor.lesson().filter(|_| self.is_at_end) else { return };
-        let next = self.next_lesson();
+        let (next, title) = (self.next_lesson(), self.lesson_title());
         let size = ctx.content_rect().size();
         let frame = Frame::window(&ctx.global_style()).inner_margin(16);
-        let end = Window::new("End of the lesson").title_bar(false).resizable(false).frame(frame);
         let (mut is_closed, mut is_next) = (false, false);
-        end.anchor(Align2::CENTER_CENTER, vec2(0.0, 0.0)).show(ctx, |ui| {
+        let end = Modal::new(Id::unique("end of the lesson")).frame(frame).show(ctx, |ui| {
             ui.set_width(END_WIDTH.min(END_SHARE * size.x));
-            ui.label(RichText::new(format!("What was seen in “{}”", self.lesson_title())).heading().strong());
+            ui.label(RichText::new(format!("What was seen in “{}”", title)).heading().strong());
             ui.add_space(4.0);
-            let is_listed = |step: &LessonStep| step.play || !lesson.iter().any(|it| it.play);
             ScrollArea::vertical().max_height(0.6 * size.y).show(ui, |ui| {
-                entries(ui, None, lesson, is_listed, requests);
+                entries(ui, None, lesson, requests);
             });
             ui.separator();
             let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
@@ -64,11 +70,13 @@ impl LandscapeTab {
                 } else {
                     ui.weak("This was the last lesson.");
                 }
-                is_closed = ui.button("Back").on_hover_text("Page Up").accessible_name("Back to the lesson").clicked();
+                is_closed = ui.button("Close").on_hover_text("Back to the lesson (Esc or Page Up)").clicked();
             });
         });
-        self.is_at_end &= !is_closed;
+        self.is_at_end &= !(is_closed || end.should_close());
         requests.actions.extend(next.filter(|_| is_next).map(|next| Action::Open(Box::new(next.clone()))));
+        // Other keys have no effect below a modal dialog.
+        self.handle_clicker(&Keys::new(ctx), requests);
     }
 
     fn lesson_title(&self) -> &str {

@@ -2,15 +2,16 @@
 //! is played over and over.
 
 use egui::{
-    Align2, Button, Context, Id, Key, Modifiers, Popup, PopupCloseBehavior, Rect, Response, ScrollArea, Sense, Slider,
-    Stroke, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
+    Align2, Button, Context, Id, Key, Modifiers, Popup, PopupCloseBehavior, Rect, Response, ScrollArea, Sense, Shape,
+    Slider, Stroke, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 use valleyscope_experiments::view::ticks::grouped;
 
 use super::branches;
-use super::branches::{MarkRail, MarkedChanges};
+use super::branches::MarkedChanges;
 use super::editor::Document;
-use super::live::Live;
+use super::live::{Live, RunMark};
+use super::transport::step_text;
 use crate::app::shell::actions::{Action, DIGIT_KEYS, Keys, LandscapeAction, Requests};
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::app::widgets::number::TypedField;
@@ -50,13 +51,20 @@ struct Rail {
 }
 
 impl Rail {
+    /// Returns where the slider's handle is at its lowest and highest value.
+    fn ends(&self) -> [f32; 2] {
+        let inset = self.slider.height() / 2.5;
+        [self.slider.left() + inset, self.slider.right() - inset]
+    }
+
     fn x(&self, step: u64) -> f32 {
-        let share = step as f64 / self.end.max(1) as f64;
-        left(self.slider) + (right(self.slider) - left(self.slider)) * share as f32
+        let ([left, right], share) = (self.ends(), step as f64 / self.end.max(1) as f64);
+        left + (right - left) * share as f32
     }
 
     fn step(&self, x: f32) -> u64 {
-        let share = (x - left(self.slider)) / (right(self.slider) - left(self.slider));
+        let [left, right] = self.ends();
+        let share = (x - left) / (right - left);
         (f64::from(share.clamp(0.0, 1.0)) * self.end as f64).round() as u64
     }
 }
@@ -76,12 +84,13 @@ impl TimelineBar {
         // At least four digits, so that the slider does not move while the number grows.
         let widest = grouped(10_u64.pow(end.max(1000).ilog10()));
         let label = text_width(ui, &font, &widest.replace('1', "8")).max(text_width(ui, &font, &last)) + 8.0;
-        let lines = BRANCH * live.branches.of(live.chosen).count() as f32;
+        let lines = BRANCH * live.branches_of(live.chosen).count() as f32;
         let (area, _) = ui.allocate_exact_size(vec2(ui.available_width(), MARKS + SLIDER + lines), Sense::hover());
         let top = area.top() + MARKS;
         let right = area.right() - label - MENU - 2.0;
         let slider = Rect::from_x_y_ranges(area.left()..=right, top..=top + SLIDER);
-        let rail = Rail { slider, end: end.max(live.branches.last_step(live.chosen)) };
+        let end = live.branches_of(live.chosen).map(|branch| branch.session.last_step).fold(end, u64::max);
+        let rail = Rail { slider, end };
         let color = ui.visuals().weak_text_color();
         let has_steps = rail.end > 0;
         if has_steps {
@@ -97,9 +106,7 @@ impl TimelineBar {
         draw_branches(ui, rail, document, live);
         self.loop_band(ui, rail, live.looped(), requests);
         draw_marks(ui, rail, document, live, requests);
-        let (points_per_step, top, bottom) = (rail.x(1) - rail.x(0), top - MARKS + 1.0, top + 2.0);
-        let marks = MarkRail { left: rail.x(0), points_per_step, top, bottom };
-        branches::show_run_marks(ui, &marks, &live.run_marks, [session.step, session.last_step], requests);
+        draw_run_marks(ui, rail, &live.run_marks, session, requests);
         let button = Rect::from_center_size(pos2(area.right() - 0.5 * MENU, slider.center().y), Vec2::splat(MENU));
         let button = egui::UiBuilder::new().max_rect(button);
         ui.scope_builder(button, |ui| self.menu(ui, document, live, requests));
@@ -124,8 +131,8 @@ impl TimelineBar {
         if let Some(pointer) = response.hover_pos() {
             let text = match self.chosen {
                 Some(chosen) => loop_text(chosen),
-                None if response.dragged() => format!("Step {}", grouped(step)),
-                None => format!("Step {}", grouped(rail.step(pointer.x))),
+                None if response.dragged() => step_text(step),
+                None => step_text(rail.step(pointer.x)),
             };
             response.on_hover_text_at_pointer(text);
         }
@@ -186,32 +193,19 @@ pub(crate) fn pressed_speed(keys: &Keys<'_>, pace: PlaybackPace, is_on_timeline:
     keys.typed(">").then(|| pace.next(true))
 }
 
-/// Returns where the slider's handle is at its lowest and highest value.
-fn left(slider: Rect) -> f32 {
-    slider.left() + slider.height() / 2.5
-}
-
-fn right(slider: Rect) -> f32 {
-    slider.right() - slider.height() / 2.5
-}
-
 /// Draws a line for each branch below the slider, from the step at which it begins to its last one.
 fn draw_branches(ui: &mut Ui, rail: Rail, document: &Document, live: &Live) {
-    for (index, branch) in live.branches.of(live.chosen).enumerate() {
+    for (index, branch) in live.branches_of(live.chosen).enumerate() {
         let y = rail.slider.bottom() + BRANCH * (index as f32 + 0.5);
-        let [from, to] = [branch.since, branch.last_step].map(|step| rail.x(step));
-        let opacity = if live.branches.is_hidden(branch.id) { 0.4 } else { 1.0 };
+        let [from, to] = [branch.kind.since(), branch.session.last_step].map(|step| rail.x(step));
+        let opacity = if live.hidden_branches.contains(&branch.id) { 0.4 } else { 1.0 };
         let stroke = Stroke::new(2.0, branches::branch_color(ui).gamma_multiply(opacity));
         ui.painter().hline(from..=to, y, stroke);
         ui.painter().vline(from, rail.slider.center().y + 4.0..=y + 1.0, stroke);
         let area = Rect::from_x_y_ranges(from..=to, y - 0.5 * BRANCH..=y + 0.5 * BRANCH);
         let response = ui.interact(area, ui.scope_id().with(("branch", branch.id)), Sense::hover());
-        let text = format!(
-            "{}\nto step {}",
-            branch.label(live.marks_of(live.chosen), document.spec(live.chosen)),
-            grouped(branch.last_step)
-        );
-        response.on_hover_text(text);
+        let label = live.label_of(branch, document.spec(live.chosen));
+        response.on_hover_text(format!("{label}\nto step {}", grouped(branch.session.last_step)));
     }
 }
 
@@ -247,6 +241,36 @@ fn draw_marks(ui: &mut Ui, rail: Rail, document: &Document, live: &Live, request
             requests.actions.push(Action::Landscape(LandscapeAction::Seek(first)));
         }
         response.on_hover_text(marked.hint());
+    }
+}
+
+/// Shows the marks of a lesson above the slider: named ones as triangles, pauses as two bars. A click goes to a step.
+fn draw_run_marks(ui: &mut Ui, rail: Rail, marks: &[RunMark], session: &SessionView, requests: &mut Requests) {
+    let (top, visuals) = (rail.slider.top() - MARKS + 1.0, ui.visuals().clone());
+    for (index, mark) in marks.iter().enumerate() {
+        let x = rail.x(mark.step);
+        let area = Rect::from_x_y_ranges(x - 5.0..=x + 5.0, top..=rail.slider.top() + 2.0);
+        // Without the focus of Tab, as the marks of changed settings.
+        let response = ui.interact(area, ui.scope_id().with(("run mark", index)), Sense::CLICK | Sense::HOVER);
+        let description = mark.description();
+        response.widget_info(|| WidgetInfo::labeled(egui::Role::Button, true, description.clone()));
+        let color = match (response.hovered(), mark.is_pause) {
+            (true, _) => visuals.strong_text_color(),
+            (false, true) => visuals.weak_text_color(),
+            (false, false) => visuals.hyperlink_color.gamma_multiply(if mark.holds { 1.0 } else { 0.4 }),
+        };
+        if mark.is_pause {
+            for left in [x - 2.5, x + 0.5] {
+                ui.painter().rect_filled(Rect::from_x_y_ranges(left..=left + 2.0, top..=top + 7.0), 0.0, color);
+            }
+        } else {
+            let corners = [pos2(x - 4.5, top), pos2(x + 4.5, top), pos2(x, top + 7.0)];
+            ui.painter().add(Shape::convex_polygon(corners.to_vec(), color, Stroke::NONE));
+        }
+        if response.clicked() {
+            requests.actions.push(branches::go_to(mark.step, session.step, session.last_step));
+        }
+        response.on_hover_text(format!("{description}\nClick to go there."));
     }
 }
 

@@ -76,8 +76,7 @@ fn progress(ui: &mut Ui, live: &Live) {
     };
     // At least four digits, so that the bar does not move while the number grows.
     let widest = 10_u64.pow(snapshot.step.max(1000).ilog10());
-    let step = RichText::new(format!("Step {}", grouped(snapshot.step))).strong();
-    reserved(ui, step, &format!("Step {}", grouped(widest)));
+    reserved(ui, RichText::new(step_text(snapshot.step)).strong(), &step_text(widest));
     let rate = match snapshot.playback {
         Playback::Playing => format!("{} steps/s", number::rate(snapshot.steps_per_sec)),
         _ if snapshot.step < snapshot.last_step => format!("of {}", grouped(snapshot.last_step)),
@@ -93,30 +92,31 @@ fn progress(ui: &mut Ui, live: &Live) {
 pub(crate) fn state(ui: &mut Ui, live: &Live, pace: PlaybackPace, requests: &mut Requests) {
     let Some(snapshot) = &live.snapshot else { return };
     play_button(ui, live, ui.spacing().interact_size.y, requests);
-    let of = |snapshot: &Snapshot| if live.is_side_by_side() { step(snapshot) } else { step_and_noise(snapshot) };
+    let of =
+        |snapshot: &Snapshot| if live.is_side_by_side() { step_text(snapshot.step) } else { step_and_noise(snapshot) };
     let speed = match pace.unlimited {
         true => "full speed".to_owned(),
         false => format!("{} steps/s", number::text(pace.steps_per_sec)),
     };
     let text = |of: String, playback| format!("{of} · {} · {speed}", in_words(playback));
     // At least four digits, so that what follows does not move while the number grows.
-    let number = grouped(10_u64.pow(snapshot.step.max(1000).ilog10()));
-    let widest = of(snapshot).replacen(&step(snapshot), &format!("Step {}", number.replace('1', "8")), 1);
+    let widest = step_text(10_u64.pow(snapshot.step.max(1000).ilog10())).replace('1', "8");
+    let widest = of(snapshot).replacen(&step_text(snapshot.step), &widest, 1);
     let shown = RichText::new(text(of(snapshot), snapshot.playback));
     reserved(ui, shown, &text(widest, Playback::Finished));
 }
 
 /// Formats the step of a snapshot and its noise, as in "Step 1,200 · σ = 1" and "Step 5 · additive noise, σ = 1".
 pub(crate) fn step_and_noise(snapshot: &Snapshot) -> String {
-    format!("{} · {}", step(snapshot), snapshot.sessions[0].spec.noise.text_with(number::text))
+    format!("{} · {}", step_text(snapshot.step), snapshot.sessions[0].spec.noise.text_with(number::text))
 }
 
-/// Formats the step of a snapshot, as in "Step 1,200".
-pub(crate) fn step(snapshot: &Snapshot) -> String {
-    format!("Step {}", grouped(snapshot.step))
+/// Formats a step, as in "Step 1,200".
+pub(crate) fn step_text(step: u64) -> String {
+    format!("Step {}", grouped(step))
 }
 
-fn in_words(playback: Playback) -> &'static str {
+pub(crate) fn in_words(playback: Playback) -> &'static str {
     match playback {
         Playback::Playing => "playing",
         Playback::Paused => "paused",

@@ -7,7 +7,6 @@ use valleyscope_engine::sweep::{Diagram, Metric, Precision, SweepSpec};
 use valleyscope_experiments::difference::{DifferenceTable, SettingColumn};
 use valleyscope_experiments::preset::{ListedSetting, Preset, SweepPreset};
 
-use crate::app::shell::actions::ExportedDiagram;
 use crate::draw::Map;
 use crate::sweep::pool::Progress;
 use crate::sweep::result::SweepResult;
@@ -32,8 +31,6 @@ pub struct TitledDiagram {
     pub is_removed: bool,
     /// True if it is shipped with the program, and not a result of the user.
     pub is_example: bool,
-    /// The number of complete pixels in the last file with its results, if one was written.
-    pub exported: Option<usize>,
 }
 
 impl TitledDiagram {
@@ -50,7 +47,6 @@ impl TitledDiagram {
             is_passing: false,
             is_removed: false,
             is_example: false,
-            exported: None,
         }
     }
 
@@ -63,17 +59,6 @@ impl TitledDiagram {
 
     pub fn spec(&self) -> &Arc<SweepSpec> {
         self.diagram.spec()
-    }
-
-    /// Returns whether it has results that are in no file.
-    pub fn is_unsaved(&self) -> bool {
-        let is_begun = self.diagram.known_near([0, 0]).is_some();
-        is_begun && !self.is_example && self.exported.is_none_or(|complete| complete < self.diagram.complete())
-    }
-
-    /// Returns the present state of the diagram, for the record of an export.
-    pub fn to_export(&self) -> ExportedDiagram {
-        ExportedDiagram { number: self.number, complete: self.diagram.complete() }
     }
 
     /// Returns a title that includes the changes of the preset.

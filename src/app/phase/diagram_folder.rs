@@ -14,8 +14,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use egui::{ColorImage, Context};
+use image::ImageDecoder as _;
 use image::codecs::png::PngDecoder;
-use image::{DynamicImage, ImageDecoder as _, RgbaImage};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use valleyscope_engine::sweep::{Diagram, Finished, Precision, SweepSpec};
 use valleyscope_experiments::preset::{FormatVersion, Preset, SweepPreset};
@@ -23,6 +23,7 @@ use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
 use valleyscope_runs::plain_file::{self, Links};
 
 use super::diagram::TitledDiagram;
+use crate::app::shell::export::decoded;
 use crate::app::shell::presets::file_stem;
 use crate::draw::{Map, MapImage};
 use crate::sweep::result::{LIBRARY_RECORD, StoreError, SweepHeader, SweepRecords, SweepResult, SweepStore};
@@ -297,7 +298,7 @@ impl DiagramFolder {
             result.write_arrays(&mut arrays)?;
             arrays.flush()?;
             arrays.commit(Overwrite::Yes)?;
-            let left = self.has(SweepRecords::FILE).then(|| SweepStore::open_any(&self.path).ok()).flatten();
+            let left = self.has(SweepRecords::FILE).then(|| SweepStore::open(&self.path, None).ok()).flatten();
             if let Some(store) = self.store.take().or(left.map(|(store, _)| store)) {
                 store.remove()?;
             }
@@ -326,7 +327,7 @@ impl DiagramFolder {
             let SweepResult { diagram, precision, .. } = SweepResult::open(&self.path).map_err(|it| it.to_string())?;
             LoadedResults { diagram, precision, lost_races: None }
         } else if self.has(SweepRecords::FILE) {
-            let (store, mut diagram) = SweepStore::open_any(&self.path).map_err(in_window)?;
+            let (store, mut diagram) = SweepStore::open(&self.path, None).map_err(in_window)?;
             let (precision, lost_races) = (store.header().precision, store.read_races(&mut diagram).err());
             self.store = Some(store);
             LoadedResults { diagram, precision, lost_races }
@@ -366,11 +367,11 @@ impl DiagramFolder {
 /// Opens the records of an unfinished diagram, or begins them. The colours of existing ones may be those of before.
 fn open(folder: &Path, result: &SweepResult) -> Result<SweepStore, StoreError> {
     if folder.join(SweepRecords::FILE).symlink_metadata().is_ok() {
-        return SweepStore::open_any(folder).map(|(store, _)| store);
+        return SweepStore::open(folder, None).map(|(store, _)| store);
     }
     let preset = Arc::new(result.sweep_preset());
     let header = SweepHeader { preset, precision: result.precision, keeps_runs: false, part: None };
-    SweepStore::open(folder, &header).map(|(store, _)| store)
+    SweepStore::open(folder, Some(&header)).map(|(store, _)| store)
 }
 
 /// Adds the pixels and the races that records lack, and returns when they have reached the disk.
@@ -439,8 +440,8 @@ pub(super) enum Answer {
     NotSaved(String),
     Loaded(LoadedResults),
     NotLoaded(String),
-    NotRemoved(String),
-    LimitsNotStored(String),
+    /// Something else failed; a title and a text.
+    Failed(&'static str, String),
 }
 
 /// The thread; it ends after its last command when this is dropped.
@@ -530,7 +531,11 @@ impl Worker {
                 if let Some(folder) = self.folders.remove(&number) {
                     let path = folder.path.clone();
                     if let Err(error) = folder.remove() {
-                        answer(number, Answer::NotRemoved(format!("cannot remove {}: {error}", path.display())));
+                        let text = format!(
+                            "cannot remove {}: {error}\n\nRemove the folder yourself, or it is found again at the next start.",
+                            path.display()
+                        );
+                        answer(number, Answer::Failed("A kept diagram was not removed", text));
                     }
                 }
             }
@@ -542,7 +547,8 @@ impl Worker {
                 if let Some(root) = &self.root
                     && let Err(error) = limits.write(root)
                 {
-                    answer(0, Answer::LimitsNotStored(cannot_write(root, &error)));
+                    let title = "The limits of kept diagrams are not stored";
+                    answer(0, Answer::Failed(title, cannot_write(root, &error)));
                 }
             }
         }
@@ -578,22 +584,13 @@ fn drawn(diagram: &Diagram) -> ColorImage {
 
 /// Encodes a picture as PNG.
 fn encoded(image: &ColorImage) -> Vec<u8> {
-    let [width, height] = image.size.map(|side| side as u32);
-    let rgba = image.pixels.iter().flat_map(|color| color.to_array()).collect();
-    let image = RgbaImage::from_raw(width, height, rgba).expect("an image has a color for each pixel");
-    let mut bytes = Cursor::new(Vec::new());
-    image.write_to(&mut bytes, image::ImageFormat::Png).expect("memory can be written");
-    bytes.into_inner()
+    let rgba: Vec<u8> = image.pixels.iter().flat_map(|color| color.to_array()).collect();
+    crate::draw::encoded(&rgba, image.size.map(|side| side as u32)).expect("an image has a color for each pixel")
 }
 
 /// Reads the picture in a file; `None` if there is none that could have been written by [`encoded`].
 fn read_picture(path: &Path) -> Option<ColorImage> {
     let bytes = plain_file::read(path, Links::Refused, MOST_PICTURE).ok()?;
-    let decoder = PngDecoder::new(Cursor::new(bytes)).ok()?;
-    let (width, height) = decoder.dimensions();
-    if width.max(height) as usize > SIDE {
-        return None;
-    }
-    let image = DynamicImage::from_decoder(decoder).ok()?.into_rgba8();
-    Some(ColorImage::from_rgba_unmultiplied([width as usize, height as usize], &image))
+    let (width, height) = PngDecoder::new(Cursor::new(&bytes)).ok()?.dimensions();
+    if width.max(height) as usize > SIDE { None } else { decoded(&bytes).ok() }
 }

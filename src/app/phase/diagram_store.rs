@@ -9,13 +9,11 @@ use egui::Context;
 use valleyscope_engine::spec_error::SpecError;
 use valleyscope_engine::sweep::{Backend, Diagram, PixelOrder, Precision, SweepJob, SweepSpec};
 use valleyscope_experiments::preset::SweepPreset;
-use valleyscope_runs::atomic_file::Overwrite;
 
 use super::diagram::TitledDiagram;
 use super::library::{Library, LibraryEvent};
-use crate::app::shell::actions::ExportedDiagram;
 use crate::sweep::pool::{Pool, Progress, Sweep};
-use crate::sweep::result::{RawExport, RawPlan, SweepResult};
+use crate::sweep::result::SweepResult;
 
 /// The longest time that a frame spends on storing arrived pixels.
 const MOST_POLL_TIME: Duration = Duration::from_millis(2);
@@ -58,7 +56,7 @@ impl DiagramStore {
         let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().saturating_sub(1).max(1));
         let sweep = preset.sweep.clone();
         let library = Library::open(folder, context.clone());
-        let number = library.last_number() + 1;
+        let number = library.numbers().last().map_or(1, |last| last + 1);
         DiagramStore {
             pool: Pool::new(threads).expect("threads can be started"),
             context,
@@ -218,12 +216,6 @@ impl DiagramStore {
         self.running = Some(Sweep::start(&self.pool, job, wake));
     }
 
-    /// Computes the runs of a diagram again for raw arrays, in the pool that all diagrams share.
-    pub(super) fn export_raw(&self, plan: RawPlan, folder: PathBuf, overwrite: Overwrite) -> RawExport {
-        let context = self.context.clone();
-        RawExport::start(&self.pool, plan, folder, overwrite, move || context.request_repaint())
-    }
-
     /// Stops computing. Computed pixels stay, and running continues from there.
     pub(super) fn stop(&mut self) {
         let Some(sweep) = self.running.take() else { return };
@@ -291,8 +283,8 @@ impl DiagramStore {
         }
     }
 
-    /// Returns the diagrams whose results are neither in a file nor kept on the disk, were not removed, and took at
-    /// least this long to compute, with that time; the newest comes first.
+    /// Returns the user's diagrams whose results are not kept on the disk, were not removed, and took at least this long
+    /// to compute, with that time; the newest comes first.
     pub(super) fn unsaved(&self, worked: Duration) -> Vec<(&TitledDiagram, Duration)> {
         let running = self.running.as_ref().map_or(Duration::ZERO, |sweep| sweep.progress().elapsed);
         let newest = self.newest();
@@ -301,19 +293,12 @@ impl DiagramStore {
         };
         let in_memory = self.library.numbers().into_iter().rev().filter_map(|number| self.library.results(number));
         let shown = self.pending.iter().chain([&self.present]).chain(in_memory);
-        let is_at_risk =
-            |titled: &&TitledDiagram| titled.is_unsaved() && !titled.is_removed && !self.library.is_safe(titled);
+        let is_at_risk = |titled: &&TitledDiagram| {
+            let is_begun = titled.diagram.known_near([0, 0]).is_some();
+            is_begun && !titled.is_example && !titled.is_removed && !self.library.is_safe(titled)
+        };
         let unsaved = shown.filter(is_at_risk);
         unsaved.map(|titled| (titled, time(titled))).filter(|(_, time)| *time >= worked).collect()
-    }
-
-    /// Records that a file with the results of a diagram was written.
-    pub(super) fn exported(&mut self, exported: ExportedDiagram) {
-        let in_memory = self.library.results_mut(exported.number);
-        let all = self.pending.iter_mut().chain([&mut self.present]).chain(in_memory);
-        for titled in all.filter(|titled| titled.number == exported.number) {
-            titled.exported = titled.exported.max(Some(exported.complete));
-        }
     }
 
     /// Returns the diagram with this number, if its results are in memory.

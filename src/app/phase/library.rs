@@ -89,10 +89,6 @@ impl Library {
         library
     }
 
-    pub(super) fn last_number(&self) -> u64 {
-        self.entries.keys().next_back().copied().unwrap_or(0)
-    }
-
     /// Lists the numbers of the diagrams, the oldest first.
     pub(super) fn numbers(&self) -> Vec<u64> {
         self.entries.keys().copied().collect()
@@ -108,10 +104,6 @@ impl Library {
 
     pub(super) fn results(&self, number: u64) -> Option<&TitledDiagram> {
         self.entries.get(&number)?.results.as_ref()
-    }
-
-    pub(super) fn results_mut(&mut self, number: u64) -> Option<&mut TitledDiagram> {
-        self.entries.get_mut(&number)?.results.as_mut()
     }
 
     /// Returns the diagram of a sweep, in any colours.
@@ -375,12 +367,7 @@ impl Library {
                     failed("A kept diagram can't be read", text);
                     events.push(LibraryEvent::NotLoaded { number });
                 }
-                Answer::LimitsNotStored(text) => failed("The limits of kept diagrams are not stored", text),
-                Answer::NotRemoved(reason) => {
-                    let text =
-                        format!("{reason}\n\nRemove the folder yourself, or it is found again at the next start.");
-                    failed("A kept diagram was not removed", text);
-                }
+                Answer::Failed(title, text) => failed(title, text),
             }
         }
         self.save_rest();

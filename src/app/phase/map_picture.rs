@@ -183,7 +183,7 @@ fn draw(diagrams: &[Diagram], [index, of]: [usize; 2], style: MapStyle, unknown:
 }
 
 impl PhasePanel {
-    pub(super) fn map_options(&mut self, ui: &mut Ui, requests: &mut Requests) {
+    pub(super) fn map_options(&mut self, ui: &mut Ui, is_presenting: bool, requests: &mut Requests) {
         ui.add_space(4.0);
         if !self.metrics().contains(&self.style.metric) {
             self.style.metric = Metric::default();
@@ -197,11 +197,13 @@ impl PhasePanel {
             }
         });
         ui.horizontal_wrapped(|ui| {
-            if ui.button("Export…").accessible_name("Export the diagram").clicked() {
+            if !is_presenting && ui.button("Export…").accessible_name("Export the diagram").clicked() {
                 requests.actions.push(Action::Export(None));
             }
             self.letters_choice(ui);
-            self.differences_button(ui, requests);
+            if !is_presenting {
+                self.differences_button(ui, requests);
+            }
         });
         self.raw.bar(ui, &self.diagrams);
         self.legend(ui);

@@ -38,7 +38,7 @@ impl PhasePanel {
             let margins = self.margins(ui, area.height());
             match self.style.map {
                 Map::Triangle => self.map_and_triangle(ui, margins, pointed, simulation, requests),
-                _ => self.present_map(ui, margins, pointed, simulation, requests),
+                _ => self.map(ui, margins, None, pointed, simulation, requests),
             }
             return;
         }
@@ -52,12 +52,9 @@ impl PhasePanel {
                 let [above, room] = arranged.areas(whole.min, index);
                 ui.scope_builder(UiBuilder::new().max_rect(above), |ui| ui.label(title).on_hover_text(text));
                 let margins = arranged.margins_of(index);
+                let compared = Some(number).filter(|number| *number != self.diagrams.present.number);
                 ui.scope_builder(UiBuilder::new().max_rect(room), |ui| {
-                    if number == self.diagrams.present.number {
-                        self.present_map(ui, margins, pointed, simulation, requests);
-                    } else {
-                        self.map_beside(ui, margins, number, pointed, simulation, requests);
-                    }
+                    self.map(ui, margins, compared, pointed, simulation, requests);
                 });
             }
         });
@@ -146,55 +143,46 @@ impl PhasePanel {
         if known.len() > 1 { known } else { Vec::new() }
     }
 
-    fn map_beside(
+    /// Shows the map of the present diagram, or of one beside it.
+    pub(super) fn map(
         &mut self,
         ui: &mut Ui,
         margins: Margins,
-        number: u64,
+        compared: Option<u64>,
         pointed: Option<PanelPixel>,
         simulation: &SimulationSpec,
         requests: &mut Requests,
     ) {
+        let number = compared.unwrap_or(self.diagrams.present.number);
         let together = together(&self.diagrams, &self.comparison);
         let index = together.shown.iter().position(|shown| shown.number == number);
-        let Some((index, compared)) = index.and_then(|index| Some((index, self.diagrams.diagram(number)?))) else {
+        let Some((index, shown)) = index.and_then(|index| Some((index, self.diagrams.diagram(number)?))) else {
             let fault = self.diagrams.library.get(number).and_then(|entry| entry.fault.clone());
             ui.centered_and_justified(|ui| ui.weak(fault.unwrap_or_else(|| "Reading the diagram…".to_owned())));
             return;
         };
-        let marks = self.marks(Some(number), pointed);
-        let picture = self.comparison.pictures.entry(number).or_default();
+        let (marks, stale) = (self.marks(compared, pointed), self.stale_note().filter(|_| compared.is_none()));
+        let name = match self.comparison.compared().iter().position(|other| Some(*other) == compared) {
+            None => "Diagram".to_owned(),
+            Some(0) => "Diagram beside".to_owned(),
+            Some(index) => format!("Diagram beside, {}", index + 1),
+        };
+        let picture = match compared {
+            None => &mut self.picture,
+            Some(number) => self.comparison.pictures.entry(number).or_default(),
+        };
         picture.update(ui.ctx(), &together, index, self.style);
-        let marker = pixels::position_of(simulation, compared.spec());
-        let index = 1 + self.comparison.compared().iter().position(|other| *other == number).unwrap_or_default();
-        let name = if index == 1 { "Diagram beside".to_owned() } else { format!("Diagram beside, {index}") };
-        let picture = &self.comparison.pictures[&number];
-        let view = MapView { name: &name, diagram: &compared.diagram, picture, margins, is_stale: false };
-        let response = map_view::show(ui, &view, marker, marks);
-        self.take_response(response, Some(number), simulation, requests);
-    }
-
-    pub(super) fn present_map(
-        &mut self,
-        ui: &mut Ui,
-        margins: Margins,
-        pointed: Option<PanelPixel>,
-        simulation: &SimulationSpec,
-        requests: &mut Requests,
-    ) {
-        let diagram = &self.diagrams.present.diagram;
-        let together = together(&self.diagrams, &self.comparison);
-        self.picture.update(ui.ctx(), &together, together.present, self.style);
-        let stale = self.stale_note();
-        let view = MapView { name: "Diagram", diagram, picture: &self.picture, margins, is_stale: stale.is_some() };
+        let view = MapView { name: &name, diagram: &shown.diagram, picture, margins, is_stale: stale.is_some() };
         let frame = map_view::inside(ui, ui.available_rect_before_wrap(), margins);
-        let marker = pixels::position_of(simulation, diagram.spec());
-        let response = map_view::show(ui, &view, marker, self.marks(None, pointed));
-        self.take_response(response, None, simulation, requests);
+        let marker = pixels::position_of(simulation, shown.spec());
+        let response = map_view::show(ui, &view, marker, marks);
+        self.take_response(response, compared, simulation, requests);
         if let Some(note) = stale {
             show_note(ui, frame, note);
         }
-        self.empty_map(ui, frame);
+        if compared.is_none() {
+            self.empty_map(ui, frame);
+        }
     }
 
     /// Describes the settings of an outdated picture, if it is one.

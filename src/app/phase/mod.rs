@@ -13,6 +13,7 @@ mod map_view;
 mod maps;
 mod optimizer_controls;
 mod pixels;
+mod raw_export;
 mod readout;
 mod score_table;
 mod thumbnails;
@@ -27,34 +28,34 @@ use controls::time;
 use diagram::{MapStyle, TitledDiagram};
 use diagram_store::DiagramStore;
 use egui::{CentralPanel, Context, InputState, Key, Rect, ScrollArea, Ui, vec2};
-use export::{DiagramExport, NamedDiagram, RawExports};
+use export::{DiagramExport, NamedDiagram};
 use map_picture::MapPicture;
 use maps::Comparison;
 use pixels::{PanelPixel, pixel_of};
+use raw_export::RawExports;
 use readout::Over;
 use serde::{Deserialize, Serialize};
 use thumbnails::GalleryState;
 use triangle_view::PendingShares;
 use valleyscope_engine::simulation::SimulationSpec;
-use valleyscope_engine::sweep::{Metric, SweepSpec};
+use valleyscope_engine::sweep::SweepSpec;
 use valleyscope_experiments::preset::{Preset, SweepPreset, built_ins};
 use valleyscope_runs::atomic_file::Overwrite;
 
-use crate::app::shell::actions::{Action, ExportedDiagram, Requests};
+use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::editor::{AnyEditor, Draft, Editor, EditorStatus, HistoryStep, PresetDraft};
 use crate::app::shell::export::{ExportKind, ExportSource};
 use crate::app::shell::files::OpenedContent;
-use crate::app::shell::jobs::Exports;
-use crate::app::shell::messages::UnsavedResults;
 use crate::app::shell::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
 use crate::app::shell::window::WindowLayout;
 use crate::app::shell::window::{Edge, SidePanel};
 use crate::app::widgets::setting::Pins;
 use crate::draw::Map;
-use crate::sweep::result::{RawPlan, SweepResult};
+use crate::sweep::result::SweepResult;
 use crate::sweep::titles::{as_changed, is_made_title};
 
 pub(super) use pixels::position_of;
+pub(super) use raw_export::RawPlan;
 pub(super) use vary::diagram_over;
 
 /// The state of the phase diagram tab.
@@ -79,7 +80,6 @@ pub struct PhasePanel {
     over: Over,
     /// The sweep of the displayed diagram, to which the choices above apply.
     shown_spec: Arc<SweepSpec>,
-    exports: Exports,
     raw: RawExports,
     /// The area in which the maps were last drawn.
     area: Option<Rect>,
@@ -124,7 +124,6 @@ impl PhasePanel {
             hovered: None,
             chosen: None,
             over: None,
-            exports: Exports::default(),
             raw: RawExports::default(),
             area: None,
         }
@@ -225,14 +224,18 @@ impl PhasePanel {
         self.diagrams.is_running()
     }
 
-    /// Records that a file with the results of a diagram was written.
-    pub fn exported(&mut self, exported: ExportedDiagram) {
-        self.diagrams.exported(exported);
+    /// Describes the diagrams that closing the window would drop, and that took some time to compute.
+    pub(crate) fn unsaved(&self) -> Vec<String> {
+        let description = |(titled, worked): (&TitledDiagram, Duration)| {
+            let [rows, columns] = titled.spec().shape();
+            format!("{rows} × {columns} pixels, {}: {}", time(worked), titled.title())
+        };
+        self.diagrams.unsaved(self.worth_asking).into_iter().map(description).collect()
     }
 
     /// Computes the runs of a diagram again and writes them into a folder.
-    pub fn export_raw(&mut self, plan: RawPlan, folder: PathBuf, overwrite: Overwrite) {
-        self.raw.begin(&self.diagrams, plan, folder, overwrite);
+    pub(crate) fn export_raw(&mut self, ctx: &Context, plan: RawPlan, folder: PathBuf) {
+        self.raw.begin(ctx, self.diagrams.pool(), plan, folder, Overwrite::No);
     }
 
     /// Draws the panel. `simulation` is that of the landscape, whose settings are marked on the maps.
@@ -244,17 +247,21 @@ impl PhasePanel {
                 let fault = self.diagrams.check(&self.editor.draft.sweep).err();
                 self.run_bar(ui, fault.as_ref());
                 ui.separator();
+                // Each preset has its own scroll position.
+                let id = ("diagram controls", self.editor.saved_state_number());
                 let (sweep, pins) = (&mut self.editor.draft.sweep, &mut self.pins);
                 ScrollArea::vertical()
                     .auto_shrink(false)
+                    .id_salt(id)
                     .show(ui, |ui| controls::show(ui, sweep, pins, fault.as_ref(), requests));
             });
         }
         self.follow(ui);
         let range = 220.0..=(0.3 * width).clamp(230.0, 520.0);
         let right = SidePanel { name: "sweep readout", edge: Edge::Right, usual: 360.0, range, frame: None };
+        let is_presenting = window.is_presenting();
         right.show(ui, &mut window.sizes, |ui, _| {
-            self.map_options(ui, requests);
+            self.map_options(ui, is_presenting, requests);
             ui.separator();
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| self.readout(ui, requests));
         });
@@ -307,10 +314,6 @@ impl PhasePanel {
             let pixel = pixel_of(diagram.spec(), &before, [*rows.get(row)?, *columns.get(column)?])?;
             Some(PanelPixel { pixel, compared: None })
         });
-    }
-
-    fn metric(&self) -> Metric {
-        self.style.metric
     }
 }
 
@@ -435,7 +438,6 @@ impl Tab for PhasePanel {
             requests.actions.push(Action::Report { title: title.to_owned(), text });
         }
         self.look_at_present();
-        self.exports.poll(requests);
         self.raw.poll(self.diagrams.is_running(), requests);
     }
 
@@ -459,21 +461,6 @@ impl Tab for PhasePanel {
             style: self.style,
             raw: self.raw.plan(&self.diagrams),
         })
-    }
-
-    fn unsaved_results(&self, worth_asking: Duration) -> UnsavedResults {
-        let description = |(titled, worked): (&TitledDiagram, Duration)| {
-            let [rows, columns] = titled.spec().shape();
-            format!("{rows} × {columns} pixels, {}: {}", time(worked), titled.title())
-        };
-        let lines = self.diagrams.unsaved(worth_asking).into_iter().map(description).collect();
-        UnsavedResults { name: ["a phase diagram", "phase diagrams"], lines }
-    }
-
-    fn export_first_unsaved(&mut self, ctx: &Context, worth_asking: Duration) {
-        let Some((titled, _)) = self.diagrams.unsaved(worth_asking).first().copied() else { return };
-        let diagram = self.with_name(titled.clone());
-        self.exports.begin(ctx, move || diagram.save());
     }
 }
 

@@ -19,12 +19,24 @@ use crate::app::widgets::setting::{Pins, Values, unpinned_row};
 use crate::app::widgets::text_editor::TextTab;
 
 impl CardOptimizer for SweepOptimizer {
-    fn id(&self, _: usize) -> u32 {
-        self.id
+    fn new(rule: RuleSpec) -> SweepOptimizer {
+        SweepOptimizer {
+            id: 0,
+            name: None,
+            color: None,
+            rule,
+            learning_rates: LearningRates::default(),
+            tune: Vec::new(),
+            schedule: Schedule::default(),
+        }
     }
 
     fn parts(&mut self) -> CardParts<'_> {
-        CardParts { name: &mut self.name, color: &mut self.color, rule: &mut self.rule }
+        CardParts { id: Some(&mut self.id), name: &mut self.name, color: &mut self.color, rule: &mut self.rule }
+    }
+
+    fn label(&self) -> &str {
+        self.label()
     }
 
     fn rated(&self) -> RatedRule {
@@ -54,87 +66,30 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec, pins: &mut Pins, req
         beside_rule(ui, name, optimizer);
     };
     let edit = cards.show(ui, &mut spec.optimizers, requests, |_, _, _| (), settings);
-    let new = match cards.add_menu(ui).or(edit) {
-        Some(CardEdit::Replaced(index)) => return on_rule_replaced(spec, index),
-        Some(CardEdit::Remove(index)) => return remove(spec, index),
-        Some(CardEdit::Duplicate(index, rule)) => {
-            let of = spec.optimizers[index].clone();
-            let name = of.name.filter(|_| rule.is_none());
-            let new = SweepOptimizer { name, color: None, rule: rule.unwrap_or(of.rule), ..of };
-            if rule.is_none() {
-                add(spec, new);
-                return;
-            }
-            new
-        }
-        Some(CardEdit::Add(rule)) => SweepOptimizer {
-            id: 0,
-            name: None,
-            color: None,
-            rule,
-            learning_rates: LearningRates::default(),
-            tune: Vec::new(),
-            schedule: Schedule::default(),
-        },
-        None => return,
-    };
-    let rule = new.rule;
-    let id = add(spec, new);
-    cards.open_text(ui, id, &rule);
-}
-
-/// Adds an optimizer with a unique id and name, also to the axes that vary a hyperparameter of all that have it;
-/// returns its id.
-fn add(spec: &mut SweepSpec, mut optimizer: SweepOptimizer) -> u32 {
-    let is_free = |id: &u32| spec.optimizers.iter().all(|optimizer| optimizer.id != *id);
-    let id = (0..).find(is_free).expect("a sweep has few optimizers");
-    let of_all = [&spec.rows, &spec.columns].map(|axis| unswept_note(spec, axis).is_none());
-    for (axis, of_all) in [&mut spec.rows, &mut spec.columns].into_iter().zip(of_all) {
-        if let Quantity::Of(key, ids) = &mut axis.of
-            && of_all
-            && optimizer.rule.has_axis(key)
-        {
-            ids.push(id);
-        }
+    let Some(edit) = cards.add_menu(ui).or(edit) else { return };
+    let is_of_all = [&shown.rows, &shown.columns].map(|axis| unswept_note(&shown, axis).is_none());
+    cards.apply(ui, &mut spec.optimizers, &edit);
+    if let CardEdit::Replaced(index) = edit {
+        on_rule_replaced(&mut spec.optimizers, index);
     }
-    let is_taken = |name: &str| spec.optimizers.iter().any(|optimizer| optimizer.label() == name);
-    let name = distinct_name(optimizer.label(), is_taken);
-    if name != optimizer.label() {
-        optimizer.name = Some(name);
-    }
-    spec.optimizers.push(SweepOptimizer { id, ..optimizer });
-    id
-}
-
-/// Removes an optimizer with a new rule from the axes of hyperparameters that the rule does not have, drops its tuned
-/// settings that the rule does not have, and gives it a distinct name.
-fn on_rule_replaced(spec: &mut SweepSpec, index: usize) {
-    let optimizer = &spec.optimizers[index];
-    let (id, rule, schedule) = (optimizer.id, optimizer.rule, optimizer.schedule);
-    spec.optimizers[index].tune.retain(|tuned| can_tune(tuned.of, &rule, &schedule));
-    for axis in [&mut spec.rows, &mut spec.columns] {
-        if let Quantity::Of(key, ids) = &mut axis.of
-            && !rule.has_axis(key)
-        {
-            ids.retain(|other| *other != id);
+    // Axes that vary a hyperparameter of all optimizers vary that of a new one, too.
+    let new = spec.optimizers.last().filter(|new| shown.optimizers.iter().all(|known| known.id != new.id));
+    for (axis, is_of_all) in [&mut spec.rows, &mut spec.columns].into_iter().zip(is_of_all) {
+        if let Quantity::Of(key, ids) = &mut axis.of {
+            ids.extend(new.filter(|_| is_of_all).map(|new| new.id));
+            ids.retain(|id| spec.optimizers.iter().any(|it| it.id == *id && it.rule.has_axis(key)));
         }
-    }
-    let is_taken = |name: &str| spec.optimizers.iter().any(|other| other.id != id && other.label() == name);
-    let label = spec.optimizers[index].label();
-    let name = distinct_name(label, is_taken);
-    let is_other = name != label;
-    if is_other {
-        spec.optimizers[index].name = Some(name);
     }
 }
 
-/// Removes an optimizer, also from the axes.
-fn remove(spec: &mut SweepSpec, index: usize) {
-    let id = spec.optimizers.remove(index).id;
-    for axis in [&mut spec.rows, &mut spec.columns] {
-        if let Quantity::Of(_, ids) = &mut axis.of {
-            ids.retain(|other| *other != id);
-        }
+/// Drops the tuned settings that a new rule does not have, and gives its optimizer a distinct name.
+fn on_rule_replaced(optimizers: &mut [SweepOptimizer], index: usize) {
+    let SweepOptimizer { id, rule, schedule, .. } = optimizers[index];
+    optimizers[index].tune.retain(|tuned| can_tune(tuned.of, &rule, &schedule));
+    let label = optimizers[index].label();
+    let name = distinct_name(label, |name| optimizers.iter().any(|other| other.id != id && other.label() == name));
+    if name != label {
+        optimizers[index].name = Some(name);
     }
 }
 
@@ -169,7 +124,7 @@ fn rates(ui: &mut Ui, owner: &str, rates: &mut LearningRates) {
     let ([mut from, mut to], mut spacing) = ([rates.from.get(), rates.to.get()], Spacing::Log);
     let values = Values { ends: [&mut from, &mut to], count: &mut rates.count, spacing: &mut spacing, usual: None };
     let help = "The learning rates that are tried, with equal ratios. At each pixel the best counts.";
-    values.show(ui, "Learning rates η", help, &form::owned(owner, "learning rates"), false);
+    values.show(ui, "Rates η", help, &form::owned(owner, "learning rates"), false);
     [rates.from, rates.to] = [from, to].map(LearningRate::clamped);
 }
 

@@ -4,7 +4,7 @@ use egui::{Button, DragValue, Label, RichText, Ui};
 use valleyscope_engine::landscape::StartPosition;
 use valleyscope_engine::optimizer::{Decay, RatedRule, RuleKind, Schedule};
 use valleyscope_engine::quantity::{LearningRate, ParticleCount};
-use valleyscope_engine::setting::{Key, SettingPath};
+use valleyscope_engine::setting::{SettingPath, SettingValue};
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, StartSpec};
 use valleyscope_engine::sweep::{Axis, Cell, Diagram, Metric, Quantity, SweepSpec};
 use valleyscope_experiments::preset::{LandscapePreset, Preset};
@@ -13,6 +13,7 @@ use valleyscope_experiments::view::ticks::significant;
 use super::diagram::TitledDiagram;
 use super::map_view::{MapMarks, MapResponse};
 use super::{PhasePanel, readout};
+use crate::app::landscape::controls::sliders::set_nearest;
 use crate::app::shell::actions::{Action, LandscapeAction, Requests};
 use crate::draw::{Map, MapSide, shared_optimizers};
 use crate::sweep::titles::axis_label;
@@ -136,7 +137,7 @@ impl PhasePanel {
         let index = specs.iter().position(|(number, _)| *number == titled.number).unwrap_or_default();
         let colors: Vec<[u8; 3]> = optimizers[index].iter().map(|optimizer| optimizer.color).collect();
         let mut over = self.over;
-        readout::show(ui, &titled.diagram, pixel, self.metric(), &colors, &mut over);
+        readout::show(ui, &titled.diagram, pixel, self.style.metric, &colors, &mut over);
         self.over = over;
     }
 
@@ -254,17 +255,24 @@ fn with_end_of(schedule: Schedule, other: Schedule) -> Schedule {
     }
 }
 
-/// Returns the value of an axis's quantity in the landscape; for a hyperparameter, that of the first optimizer of the
-/// axis. Returns `None` if it has none.
+/// Lists the settings of the landscape that an axis's quantity is: a hyperparameter is one of each optimizer of the
+/// axis.
+fn settings_of(simulation: &SimulationSpec, sweep: &SweepSpec, of: &Quantity) -> Vec<SettingValue> {
+    let Quantity::Of(key, ids) = of else {
+        return of.path().and_then(|path| simulation.setting(&SettingPath::new(path))).into_iter().collect();
+    };
+    let swept = sweep.optimizers.iter().filter(|optimizer| ids.contains(&optimizer.id));
+    let kinds: Vec<RuleKind> = swept.map(|optimizer| optimizer.rule.kind()).collect();
+    let meant = simulation.optimizers.iter().filter(|optimizer| kinds.contains(&optimizer.rule.rule.kind()));
+    meant.filter_map(|optimizer| simulation.setting(&SettingPath::of_rule(optimizer.id, key))).collect()
+}
+
+/// Returns the value of an axis's quantity in the landscape, if it has one.
 fn present_value(simulation: &SimulationSpec, sweep: &SweepSpec, of: &Quantity) -> Option<f64> {
     match of {
         Quantity::Steps => simulation.steps.map(|steps| steps as f64),
         Quantity::Dimension => Some(2.0),
-        Quantity::Of(key, ids) => {
-            let mut meant = simulation.optimizers.iter().filter(|optimizer| is_swept(&optimizer.rule, sweep, ids));
-            meant.find_map(|optimizer| optimizer.rule.get(key))
-        }
-        of => Some(simulation.setting(&SettingPath::new(of.path()?))?.value),
+        of => settings_of(simulation, sweep, of).first().map(|it| it.value),
     }
 }
 
@@ -278,39 +286,15 @@ pub(crate) fn position_of(simulation: &SimulationSpec, sweep: &SweepSpec) -> Opt
     Some([row?, column?])
 }
 
-/// Sets an axis's quantity in the landscape to this value, within its range; a hyperparameter is set for all optimizers
-/// of the axis.
+/// Sets an axis's quantity in the landscape to this value, within its range.
 pub(super) fn set_value(simulation: &mut SimulationSpec, sweep: &SweepSpec, of: &Quantity, value: f64) {
     match of {
         Quantity::Steps => simulation.steps = Some(value.round().max(1.0) as u64),
         Quantity::Dimension => {}
-        Quantity::Of(key, ids) => {
-            for optimizer in &mut simulation.optimizers {
-                if is_swept(&optimizer.rule, sweep, ids) {
-                    set_nearest(&mut optimizer.rule, key, value);
-                }
-            }
-        }
         of => {
-            let path = of.path().map(SettingPath::new);
-            if let Some(setting) = path.and_then(|path| simulation.setting(&path)) {
-                simulation.set(&setting.path, setting.info.nearest(value)).expect(IN_RANGE);
+            for SettingValue { path, .. } in settings_of(simulation, sweep, of) {
+                set_nearest(simulation, &path, value);
             }
         }
-    }
-}
-
-/// Returns whether a rule of the landscape is of the kind of one of these optimizers of a sweep.
-fn is_swept(rule: &RatedRule, sweep: &SweepSpec, ids: &[u32]) -> bool {
-    let mut named = sweep.optimizers.iter().filter(|optimizer| ids.contains(&optimizer.id));
-    named.any(|optimizer| optimizer.rule.kind() == rule.rule.kind())
-}
-
-const IN_RANGE: &str = "it was brought into the range";
-
-/// Sets the learning rate or a hyperparameter of a rule, if it has it, to the nearest value in its range.
-fn set_nearest(rule: &mut RatedRule, key: Key, value: f64) {
-    if let Some((of, _)) = rule.settings().find(|(of, _)| of.key == key && of.range().is_some()) {
-        rule.set(key, of.nearest(value)).expect(IN_RANGE);
     }
 }

@@ -16,7 +16,7 @@ use valleyscope_experiments::view::{AxisScale, Dash};
 use super::score_table;
 use super::score_table::{BestEdge, number};
 use crate::app::widgets::icons::line_color;
-use crate::app::widgets::plot::{PlotAxis, PlotFrame, describe, line, point, readout};
+use crate::app::widgets::plot::{PlotAxis, PlotFrame, describe, readout};
 use crate::sweep::titles::{axis_label, axis_meanings};
 
 /// Shows a pixel's results, or those of the pixel that represents it on the map, in these colours of the optimizers.
@@ -338,12 +338,12 @@ fn plot(
         for (index, color) in colors.iter().copied().enumerate() {
             for BestAt { position, average, error } in curves[index].iter().filter(|best| best.error.is_finite()) {
                 let bar = [average - error, average + error].map(|end| [*position, end]);
-                line(plot, &bar, Stroke::new(1.2, color), Dash::Solid, shown);
+                plot.line(&bar, Stroke::new(1.2, color), Dash::Solid);
             }
             let positions: Vec<[f64; 2]> = curves[index].iter().map(|best| [best.position, best.average]).collect();
-            line(plot, &positions, Stroke::new(1.5, color), Dash::Solid, shown);
+            plot.line(&positions, Stroke::new(1.5, color), Dash::Solid);
             if let Some(best) = best_of(&curves[index], metric) {
-                point(plot, [best.position, best.average], MarkerShape::Diamond, 4.0, color, shown);
+                plot.point([best.position, best.average], MarkerShape::Diamond, 4.0, color);
             }
         }
     });

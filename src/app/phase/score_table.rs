@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use egui::text::{LayoutJob, TextWrapping};
-use egui::{Color32, Galley, Label, Rect, Response, ScrollArea, TextFormat, TextStyle, Ui, UiBuilder, pos2, vec2};
+use egui::{
+    Align2, Color32, Galley, Label, Rect, Response, ScrollArea, TextFormat, TextStyle, Ui, UiBuilder, pos2, vec2,
+};
 use valleyscope_engine::quantity::{LearningRate, Range};
 use valleyscope_engine::sweep::{Cell, Diagram, LearningRates, Metric, Tuned, tuned_info};
 use valleyscope_experiments::view::ticks::{RangeEdge, with_edge};
@@ -263,7 +265,7 @@ impl Table {
         let name = line(ui, &row.name, &self.style, color, self.name_width - after);
         let at = Rect::from_min_size(pos2(area.left() + after, center(&name)), name.size());
         // The pointer shows a shortened name in full.
-        put(ui, at, Arc::clone(&name));
+        ui.put(at, Label::new(Arc::clone(&name)));
         embolden(ui, row, at, name);
         for (column, area) in self.cells(area) {
             let number = line(ui, row.number(column, &self.style), &self.style, color, f32::INFINITY);
@@ -285,14 +287,9 @@ fn embolden(ui: &Ui, row: &Row, area: Rect, text: Arc<Galley>) {
     }
 }
 
-fn put(ui: &mut Ui, area: Rect, text: Arc<Galley>) -> Response {
-    ui.put(area, Label::new(text))
-}
-
 /// Shows a text at the right end of its area.
 fn put_right(ui: &mut Ui, area: Rect, text: Arc<Galley>) -> Response {
-    let size = text.size();
-    put(ui, Rect::from_min_size(pos2(area.right() - size.x, area.center().y - size.y / 2.0), size), text)
+    ui.put(Align2::RIGHT_CENTER.align_size_within_rect(text.size(), area), Label::new(text))
 }
 
 /// Lays out a text in one line, shortened where it is wider than `width`.

@@ -71,7 +71,7 @@ impl PhasePanel {
             false => area.split_top_bottom_at_fraction(0.52).into(),
         };
         ui.scope_builder(UiBuilder::new().max_rect(map), |ui| {
-            self.present_map(ui, margins, pointed, simulation, requests);
+            self.map(ui, margins, None, pointed, simulation, requests);
         });
         ui.scope_builder(UiBuilder::new().max_rect(triangle), |ui| {
             let response = self.triangle(ui, pointed);

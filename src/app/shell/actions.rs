@@ -34,12 +34,6 @@ pub enum Action {
     Export(Option<ExportKind>),
     /// Copies a picture to the clipboard.
     CopyImage(Arc<ColorImage>),
-    /// Saves the results of a phase diagram; asks for the path.
-    SaveDiagram {
-        bytes: Vec<u8>,
-        suggested_name: String,
-        exported: ExportedDiagram,
-    },
     /// Asks for the folder of a training's data; the dialog starts in this one.
     ChooseDataFolder(Option<PathBuf>),
     /// Asks for a folder of runs from elsewhere, to be imported, or followed as they are written.
@@ -96,13 +90,6 @@ pub enum LandscapeAction {
     EditLesson,
     /// Saves the start of the session and every change since, so that it can be repeated exactly.
     SaveSession,
-}
-
-/// An exported diagram: its number in the store, and its number of complete pixels at the export.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ExportedDiagram {
-    pub number: u64,
-    pub complete: usize,
 }
 
 /// Shows a menu entry. `keys` is its shortcut; empty without one.

@@ -9,11 +9,11 @@ use valleyscope_experiments::preset::Preset;
 use super::Valleyscope;
 use super::actions::{Action, Requests};
 use super::editor::{EditorStatus, HistoryStep};
-use super::files::{FileContent, FolderPurpose, OpenedContent, Purpose};
+use super::files::{FolderPurpose, OpenedContent, Purpose};
 use super::messages::needs_keys;
 use super::presets::SavePreset;
 use super::tab::TabInfo;
-use super::tabs::TabName;
+use super::tabs::{TabName, Tabs};
 use super::window::Presentation;
 use crate::app::landscape::timeline;
 
@@ -23,6 +23,13 @@ impl Valleyscope {
         for action in requests.actions {
             self.act(ctx, action);
         }
+    }
+
+    /// Carries out what tabs request.
+    pub(super) fn requested(&mut self, ctx: &Context, of_tabs: impl FnOnce(&mut Tabs, &mut Requests)) {
+        let mut requests = Requests::default();
+        of_tabs(&mut self.tabs, &mut requests);
+        self.carry_out(ctx, requests);
     }
 
     pub(super) fn act(&mut self, ctx: &Context, action: Action) {
@@ -37,17 +44,12 @@ impl Valleyscope {
                 let source = self.tabs.shown_mut().export_source();
                 self.dialogs.export.open(ctx, self.tabs.shown_name(), kind, source);
             }
-            Action::SaveDiagram { bytes, suggested_name, exported } => {
-                self.dialogs.files.ask_save(FileContent::Diagram(Arc::new(bytes), exported), suggested_name);
-            }
             Action::ChooseDataFolder(begin) => self.dialogs.files.ask(Purpose::Folder(FolderPurpose::Data(begin))),
             Action::ChooseRunsFolder { follows } => {
                 self.dialogs.files.ask(Purpose::Folder(FolderPurpose::Runs { follows }));
             }
             Action::Landscape(action) => {
-                let mut requests = Requests::default();
-                self.tabs.landscape.act(ctx, action, &mut requests);
-                self.carry_out(ctx, requests);
+                self.requested(ctx, |tabs, requests| tabs.landscape.act(ctx, action, requests));
             }
             Action::Undo => self.tabs.shown_mut().undo_or_redo(HistoryStep::Undo),
             Action::Redo => self.tabs.shown_mut().undo_or_redo(HistoryStep::Redo),
@@ -64,10 +66,8 @@ impl Valleyscope {
             Action::ShowOptimizer(kind) => self.dialogs.help.optimizer = Some(kind),
             Action::ShowAbout => self.dialogs.help.about = true,
             Action::ShowOpening => {
-                let mut requests = Requests::default();
-                self.tabs.landscape.show_opening(&mut requests);
                 self.tabs.show(TabName::Landscape);
-                self.carry_out(ctx, requests);
+                self.requested(ctx, |tabs, requests| tabs.landscape.show_opening(requests));
             }
             Action::ShowDifferences(table) => self.dialogs.differences = Some(*table),
             Action::ComparePresets => self.dialogs.compare_presets.open(),
@@ -77,9 +77,11 @@ impl Valleyscope {
 
     /// Opens a preset, a result or a run in the tab for it.
     pub(super) fn open(&mut self, ctx: &Context, content: OpenedContent, file: Option<&Path>) {
-        let mut requests = Requests::default();
-        self.tabs.open(content, file, &mut requests);
-        self.carry_out(ctx, requests);
+        let is_presenting = self.layout.is_presenting();
+        self.requested(ctx, |tabs, requests| {
+            tabs.open(content, file, requests);
+            requests.actions.retain(|action| !(is_presenting && matches!(action, Action::Notify(_))));
+        });
     }
 
     /// Saves to the preset's own file, or asks for the path, or shows a warning about parts that would be left out.
@@ -113,12 +115,12 @@ impl Valleyscope {
         if let Some(warning) = self.fonts.take_warning() {
             self.dialogs.messages.notify(warning);
         }
-        let mut requests = Requests::default();
-        for &tab in TabName::ALL {
-            let is_shown = self.tabs.is_shown(tab);
-            self.tabs.get_mut(tab).end_frame(ctx, is_shown, &mut requests);
-        }
-        self.carry_out(ctx, requests);
+        self.requested(ctx, |tabs, requests| {
+            for &tab in TabName::ALL {
+                let is_shown = tabs.is_shown(tab);
+                tabs.get_mut(tab).end_frame(ctx, is_shown, requests);
+            }
+        });
         let EditorStatus { title: name, is_dirty, .. } = self.tabs.shown().status();
         let mark = if is_dirty { " •" } else { "" };
         let title = format!("Valleyscope — {name}{mark}");

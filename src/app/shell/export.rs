@@ -1,7 +1,5 @@
 //! The kinds of exports, their options, and the files that tabs make of them.
 
-use std::sync::Arc;
-
 use egui::ColorImage;
 use image::RgbImage;
 use image::imageops::{FilterType, resize};
@@ -44,7 +42,10 @@ impl ExportKind {
     pub(super) fn formats(self, source: &dyn ExportSource) -> Vec<(FileFormat, &'static str)> {
         match self {
             ExportKind::Picture => vec![(FileFormat::Image(Format::Png), "")],
-            ExportKind::Figure => Format::ALL.map(|format| (FileFormat::Image(format), "")).to_vec(),
+            // Vectors first, as a paper needs them.
+            ExportKind::Figure => {
+                [Format::Pdf, Format::Svg, Format::Png].map(|format| (FileFormat::Image(format), "")).to_vec()
+            }
             ExportKind::Animation => AnimationFormat::ALL.map(|it| (FileFormat::Animation(it), "")).to_vec(),
             ExportKind::WebPage => vec![(FileFormat::Html, "")],
             ExportKind::Data => source.data(),
@@ -114,17 +115,12 @@ pub(crate) struct FigureOptions {
 }
 
 impl ExportOptions {
-    /// Returns the request to save a file of these bytes.
-    fn save(&self, content: FileContent) -> Purpose {
-        let stem = file_stem(&self.title);
-        let extension = self.format.extension();
-        let suggested_name = if extension.is_empty() { stem } else { format!("{stem}.{extension}") };
-        Purpose::Save { content, suggested_name }
-    }
-
     /// Makes a file of this content.
-    pub(crate) fn made(&self, content: FileContent, preview: Preview, about: String) -> Made {
-        Made { purpose: self.save(content), preview, about, usual_width_mm: 0.0 }
+    pub(crate) fn made(&self, content: impl Into<FileContent>, preview: Preview, about: String) -> Made {
+        let (stem, extension) = (file_stem(&self.title), self.format.extension());
+        let suggested_name = if extension.is_empty() { stem } else { format!("{stem}.{extension}") };
+        let purpose = Purpose::Save { content: content.into(), suggested_name };
+        Made { purpose, preview, about, usual_width_mm: 0.0 }
     }
 
     /// Makes the file of a figure.
@@ -146,8 +142,8 @@ impl ExportOptions {
             Format::Png => format!("{} × {} pixels", pixels(width_mm), pixels(height_mm)),
             _ => format!("{width_mm:.0} × {height_mm:.0} mm"),
         };
-        let content = FileContent::Bytes(Arc::new(to_file(format, dpi)?));
-        Ok(Made { usual_width_mm, ..self.made(content, Preview::Frames(vec![picture]), about) })
+        let file = to_file(format, dpi)?;
+        Ok(Made { usual_width_mm, ..self.made(file, Preview::Frames(vec![picture]), about) })
     }
 
     /// Fits a picture into the preview's room.
@@ -248,13 +244,11 @@ pub(crate) trait ExportSource: Send + Sync {
 /// Formats the size of a file that is made.
 pub(super) fn size(purpose: &Purpose) -> String {
     match purpose {
-        Purpose::Save { content: FileContent::Bytes(bytes) | FileContent::Diagram(bytes, _), .. } => {
-            match bytes.len() {
-                small @ ..1_000 => format!("{small} bytes"),
-                medium @ ..1_000_000 => format!("{:.0} kB", medium as f64 / 1e3),
-                large => format!("{:.1} MB", large as f64 / 1e6),
-            }
-        }
+        Purpose::Save { content: FileContent::Bytes(bytes), .. } => match bytes.len() {
+            small @ ..1_000 => format!("{small} bytes"),
+            medium @ ..1_000_000 => format!("{:.0} kB", medium as f64 / 1e3),
+            large => format!("{:.1} MB", large as f64 / 1e6),
+        },
         _ => String::new(),
     }
 }

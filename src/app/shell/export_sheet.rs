@@ -119,11 +119,6 @@ impl ExportSheet {
         self.open = Some(OpenSheet { tab, source, made: None, textures: Vec::new(), job: None, is_asked: false });
     }
 
-    /// Lists the exports that closing the window would stop.
-    pub(crate) fn unfinished(&self) -> Vec<String> {
-        self.exports.unfinished().map(str::to_owned).collect()
-    }
-
     /// Shows the sheet while it is open; returns the request to save the file.
     pub(crate) fn show(&mut self, ctx: &Context, requests: &mut Requests) -> Option<Purpose> {
         requests.actions.extend(self.exports.ui(ctx));
@@ -167,6 +162,8 @@ impl ExportSheet {
 impl OpenSheet {
     /// Takes the file in progress, and begins the next one where the options have changed.
     fn update(&mut self, ctx: &Context, options: &ExportOptions) {
+        // Another content does not wait for the end of one that takes long to cancel.
+        self.job.take_if(|(of, _)| (of.kind, of.content) != (options.kind, options.content));
         if let Some((of, job)) = &self.job {
             if of != options {
                 job.progress().cancel();
@@ -312,10 +309,13 @@ impl OpenSheet {
             }
             ExportKind::Figure => self.figure_options(ui, figure),
             ExportKind::WebPage => {
-                ui.weak(
-                    "One file that plays the lesson in any browser: the texts, the runs, the plots and the figures. It \
-                     needs neither Valleyscope nor a network.",
-                );
+                ui.weak(match *content {
+                    0 => {
+                        "One file that plays the lesson in any browser: the texts, the runs, the plots and the figures. \
+                         It needs neither Valleyscope nor a network."
+                    }
+                    _ => "The texts of all steps and what to say to each, to print or to open on a second screen.",
+                });
             }
             ExportKind::Data => {}
         }

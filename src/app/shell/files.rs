@@ -10,14 +10,14 @@ use valleyscope_machine::{Detection, has_portal};
 use valleyscope_runs::RunFolder;
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 
-use super::actions::ExportedDiagram;
 use super::editor::PresetDraft;
 use super::jobs::Job;
 use super::messages;
 use super::messages::Question;
-use crate::app::landscape::animation_export::AnimationExport;
+use crate::app::landscape::animation_export::AnimationJob;
+use crate::app::phase::RawPlan;
 use crate::player::RecordedCloud;
-use crate::sweep::result::{RawPlan, SweepResult};
+use crate::sweep::result::SweepResult;
 
 /// The outcome of a request.
 #[derive(Debug)]
@@ -78,15 +78,14 @@ impl Purpose {
 }
 
 enum Answer {
-    Chosen { purpose: Purpose, path: Option<PathBuf>, waited: Duration },
-    Read { path: PathBuf, is_there: bool, found: Result<OpenedContent, String> },
-    Written { path: PathBuf, content: FileContent, result: Result<(), Refused> },
-}
-
-/// A dialog in which a path is typed because the system has no file dialog.
-struct PathEntry {
-    purpose: Purpose,
-    path: String,
+    Chosen {
+        purpose: Purpose,
+        path: Option<PathBuf>,
+        waited: Duration,
+    },
+    /// An existing file, and the content that would replace it.
+    Exists(PathBuf, FileContent),
+    Ended(Vec<FileEvent>),
 }
 
 pub(crate) struct Files {
@@ -100,7 +99,8 @@ pub(crate) struct Files {
     jobs: Vec<Job<Answer>>,
     /// The outcomes that have not been taken.
     events: Vec<FileEvent>,
-    entry: Option<PathEntry>,
+    /// The purpose of a path that is typed because the system has no file dialog, and its text so far.
+    entry: Option<(Purpose, String)>,
     /// An existing file, and the content that would replace it.
     replace: Option<(PathBuf, FileContent)>,
 }
@@ -122,62 +122,50 @@ impl Files {
         }
     }
 
-    pub(crate) fn ask_save(&mut self, content: FileContent, suggested_name: String) {
-        self.ask(Purpose::Save { content, suggested_name });
-    }
-
     /// Reads a preset, a sweep's result, recorded clouds or a run.
     pub(crate) fn open(&mut self, path: PathBuf) {
-        self.in_background(move || {
-            let found = OpenedContent::read(&path);
-            let is_there = path.exists();
-            Answer::Read { path: path.canonicalize().unwrap_or(path), is_there, found }
+        self.in_background(move || match OpenedContent::read(&path, Preset::read) {
+            Ok(content) => {
+                Answer::Ended(vec![FileEvent::Opened { path: path.canonicalize().unwrap_or(path), content }])
+            }
+            Err(reason) => {
+                let title = format!("{} was not opened", file_name(&path));
+                let gone = (!path.exists()).then_some(FileEvent::Gone(path));
+                Answer::Ended([FileEvent::Failed { title, reason }].into_iter().chain(gone).collect())
+            }
         });
     }
 
     /// Writes a file; asks before it replaces one, unless `overwrite` allows it.
     pub(crate) fn save(&mut self, path: PathBuf, content: FileContent, overwrite: Overwrite) {
-        self.in_background(move || {
-            let result = write(&path, &content, overwrite);
-            Answer::Written { path: path.canonicalize().unwrap_or(path), content, result }
+        self.in_background(move || match write(&path, &content, overwrite) {
+            Ok(()) => Answer::Ended(vec![FileEvent::Saved { path: path.canonicalize().unwrap_or(path), content }]),
+            Err(Refused::Exists) => Answer::Exists(path, content),
+            Err(Refused::Failed(reason)) => {
+                Answer::Ended(vec![FileEvent::Failed { title: format!("{} was not saved", file_name(&path)), reason }])
+            }
         });
     }
 
     pub(crate) fn take_events(&mut self) -> Vec<FileEvent> {
         for ended in Job::take_ended(&mut self.jobs) {
-            let answer = match ended {
-                Ok(answer) => answer,
+            match ended {
+                Ok(Answer::Chosen { purpose, path: Some(path), .. }) => self.chosen(purpose, path, Overwrite::Yes),
+                Ok(Answer::Chosen { purpose, waited, .. }) if waited < NEVER_SHOWN => self.type_path(purpose),
+                Ok(Answer::Chosen { .. }) => {}
+                Ok(Answer::Exists(path, content)) => self.replace = Some((path, content)),
+                Ok(Answer::Ended(events)) => self.events.extend(events),
                 Err(failed) => {
                     let title = "A file was not opened or saved".to_owned();
                     self.events.push(FileEvent::Failed { title, reason: format!("{failed}.") });
-                    continue;
                 }
-            };
-            match answer {
-                Answer::Chosen { purpose, path: Some(path), .. } => self.chosen(purpose, path, Overwrite::Yes),
-                Answer::Chosen { purpose, path: None, waited } if waited < NEVER_SHOWN => self.type_path(purpose),
-                Answer::Chosen { .. } => {}
-                Answer::Read { path, found: Ok(content), .. } => self.events.push(FileEvent::Opened { path, content }),
-                Answer::Read { path, is_there, found: Err(error) } => {
-                    let title = format!("{} was not opened", file_name(&path));
-                    self.events.push(FileEvent::Failed { title, reason: error });
-                    if !is_there {
-                        self.events.push(FileEvent::Gone(path));
-                    }
-                }
-                Answer::Written { path, content, result: Ok(()) } => {
-                    if !matches!(content, FileContent::Preset(_)) {
-                        self.exported_to = path.parent().map(Path::to_owned);
-                    }
-                    self.events.push(FileEvent::Saved { path, content });
-                }
-                Answer::Written { path, content, result: Err(Refused::Exists) } => {
-                    self.replace = Some((path, content));
-                }
-                Answer::Written { path, result: Err(Refused::Failed(reason)), .. } => {
-                    let title = format!("{} was not saved", file_name(&path));
-                    self.events.push(FileEvent::Failed { title, reason });
-                }
+            }
+        }
+        for event in &self.events {
+            if let FileEvent::Saved { path, content } = event
+                && !matches!(content, FileContent::Preset(_))
+            {
+                self.exported_to = path.parent().map(Path::to_owned);
             }
         }
         std::mem::take(&mut self.events)
@@ -201,8 +189,8 @@ impl Files {
             let dialog = dialog.set_title(purpose.texts()[0]);
             let path = match &purpose {
                 Purpose::Open => dialog.add_filter("Presets, results, recordings", &["ron", "npz"]).pick_file(),
-                Purpose::Save { content, suggested_name } => {
-                    let extension = content.extension(suggested_name);
+                Purpose::Save { suggested_name, .. } => {
+                    let extension = extension(suggested_name);
                     let dialog = dialog.set_file_name(suggested_name);
                     match extension.is_empty() {
                         true => dialog.save_file(),
@@ -239,7 +227,7 @@ impl Files {
         match purpose {
             Purpose::Open => self.open(path),
             Purpose::Save { content, suggested_name } if path.extension().is_none() => {
-                let path = path.with_extension(content.extension(&suggested_name));
+                let path = path.with_extension(extension(&suggested_name));
                 self.save(path, content, Overwrite::No);
             }
             Purpose::Save { content, .. } => self.save(path, content, overwrite),
@@ -261,16 +249,16 @@ impl Files {
         };
         let folder = self.folder_for(&purpose).or_else(|| std::env::current_dir().ok());
         let path = folder.unwrap_or_default().join(name);
-        self.entry = Some(PathEntry { purpose, path: path.display().to_string() });
+        self.entry = Some((purpose, path.display().to_string()));
     }
 
     fn show_entry(&mut self, ctx: &Context) {
-        let Some(entry) = &mut self.entry else { return };
-        let [title, what, action] = entry.purpose.texts();
+        let Some((purpose, path)) = &mut self.entry else { return };
+        let [title, what, action] = purpose.texts();
         let (mut go, mut cancel) = (false, false);
         let is_closed = messages::show_modal(ctx, "path entry", title, |ui| {
             ui.label(format!("{what}:"));
-            let field = TextEdit::singleline(&mut entry.path).desired_width(f32::INFINITY).cursor_at_end(true);
+            let field = TextEdit::singleline(path).desired_width(f32::INFINITY).cursor_at_end(true);
             let field = ui.add(field).accessible_name(what);
             go = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
             if ui.memory(|memory| memory.focused().is_none()) && !go {
@@ -284,7 +272,7 @@ impl Files {
         });
         if cancel || is_closed {
             self.entry = None;
-        } else if go && let Some(PathEntry { purpose, path }) = self.entry.take() {
+        } else if go && let Some((purpose, path)) = self.entry.take() {
             self.chosen(purpose, PathBuf::from(path.trim()), Overwrite::No);
         }
     }
@@ -310,7 +298,8 @@ impl Files {
     }
 }
 
-fn file_name(path: &Path) -> String {
+/// Returns the name of a file without its folder.
+pub(crate) fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
@@ -318,23 +307,19 @@ fn file_name(path: &Path) -> String {
 pub(crate) enum FileContent {
     Preset(Box<PresetDraft>),
     Bytes(Arc<Vec<u8>>),
-    /// A file with the results of a phase diagram.
-    Diagram(Arc<Vec<u8>>, ExportedDiagram),
     /// An animation that is drawn once its path is known.
-    Animation(Arc<AnimationExport>),
+    Animation(Arc<AnimationJob>),
 }
 
-impl FileContent {
-    fn extension(&self, suggested_name: &str) -> String {
-        let of_name = Path::new(suggested_name).extension().and_then(|extension| extension.to_str());
-        let fallback = match self {
-            FileContent::Preset(_) => "ron",
-            FileContent::Bytes(_) | FileContent::Diagram(..) => "bin",
-            // A folder of pictures.
-            FileContent::Animation(_) => "",
-        };
-        of_name.unwrap_or(fallback).to_owned()
+impl From<Vec<u8>> for FileContent {
+    fn from(bytes: Vec<u8>) -> FileContent {
+        FileContent::Bytes(Arc::new(bytes))
     }
+}
+
+/// Returns the extension of a file's name; empty for a folder of pictures.
+fn extension(name: &str) -> String {
+    Path::new(name).extension().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// The reason why a file was not written.
@@ -356,7 +341,7 @@ fn write(path: &Path, content: &FileContent, overwrite: Overwrite) -> Result<(),
                 other => Refused::Failed(other.to_string()),
             });
         }
-        FileContent::Bytes(bytes) | FileContent::Diagram(bytes, _) => bytes,
+        FileContent::Bytes(bytes) => bytes,
         FileContent::Animation(_) if overwrite == Overwrite::No && path.exists() => return Err(Refused::Exists),
         FileContent::Animation(_) => return Ok(()),
     };
@@ -367,8 +352,8 @@ fn write(path: &Path, content: &FileContent, overwrite: Overwrite) -> Result<(),
 }
 
 /// The content of an opened file or folder, which one of the tabs shows.
-#[derive(Debug)]
-pub(crate) enum OpenedContent {
+#[derive(Clone, Debug)]
+pub enum OpenedContent {
     Preset(Box<Preset>),
     Result(Box<SweepResult>),
     Recorded(Vec<RecordedCloud>),
@@ -376,8 +361,11 @@ pub(crate) enum OpenedContent {
 }
 
 impl OpenedContent {
-    /// Reads the preset, the sweep's result, the recorded clouds or the run at `path`.
-    pub(crate) fn read(path: &Path) -> Result<OpenedContent, String> {
+    /// Reads the sweep's result, the recorded clouds or the run at `path`, or else the preset by `preset`.
+    pub(crate) fn read(
+        path: &Path,
+        preset: impl FnOnce(&Path) -> Result<Preset, PresetError>,
+    ) -> Result<OpenedContent, String> {
         if RunFolder::is_at(path) {
             return RunFolder::open(path).map(OpenedContent::Run).map_err(|error| error.to_string());
         }
@@ -388,7 +376,7 @@ impl OpenedContent {
             let result = SweepResult::open(path).map_err(|error| error.to_string())?;
             return Ok(OpenedContent::Result(Box::new(result)));
         }
-        Ok(OpenedContent::Preset(Box::new(Preset::read(path).map_err(|error| error.to_string())?)))
+        preset(path).map(|preset| OpenedContent::Preset(Box::new(preset))).map_err(|error| error.to_string())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Work in the background: jobs with a result, exports with their progress on the screen, and waking the window.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::sync::{Arc, OnceLock};
@@ -10,7 +10,10 @@ use std::time::Duration;
 use egui::{Align, Align2, Area, Button, Context, Id, Label, Layout, Order, ProgressBar, vec2};
 use valleyscope_experiments::view::ticks::grouped;
 
-use super::actions::{Action, Requests};
+use super::actions::Action;
+use super::files::file_name;
+use crate::app::landscape::animation_export::AnimationJob;
+use crate::export::animation::EncodeError;
 
 /// The width of the progress of an export, in points.
 const PROGRESS_WIDTH: f32 = 340.0;
@@ -148,70 +151,49 @@ impl Progress {
     }
 }
 
-/// The work of an animation. It returns the written file or folder, `None` once it is cancelled, and an error with the
-/// reason why it failed.
-pub type Work = Box<dyn FnOnce(&Progress) -> Result<Option<PathBuf>, String> + Send>;
-
-/// The exports in progress, each of which ends in a request, such as to save a file or to report a failure. Dropping
-/// this stops those with visible progress and removes their files.
+/// The animations that are drawn and written. Dropping this stops them and removes their files.
 #[derive(Default)]
 pub struct Exports {
     running: Vec<Export>,
 }
 
 struct Export {
-    /// The name that is shown with the progress; `None` for an export that takes a moment.
-    name: Option<String>,
-    job: Job<Option<Action>>,
+    /// The name of the file, which is shown with the progress.
+    name: String,
+    job: Job<Result<Option<PathBuf>, EncodeError>>,
 }
 
 impl Drop for Export {
     fn drop(&mut self) {
-        if self.name.is_some() {
-            self.job.end();
-        }
+        self.job.end();
     }
 }
 
 impl Exports {
-    /// Starts an export of `frames` frames in the background. `name` is shown with its progress.
-    pub fn start(&mut self, ctx: &Context, name: String, frames: u64, work: Work) {
-        let file = name.clone();
-        let job = Job::with_parts(ctx, frames, move |progress| report(&file, work(progress), progress));
-        self.running.push(Export { name: Some(name), job });
-    }
-
-    /// Starts an export that takes a moment, without showing its progress.
-    pub(crate) fn begin(&mut self, ctx: &Context, make: impl FnOnce() -> Action + Send + 'static) {
-        self.running.push(Export { name: None, job: Job::start(ctx, |_| Some(make())) });
+    /// Starts to draw an animation and to write it to a path. A file that is there is replaced.
+    pub(crate) fn start(&mut self, ctx: &Context, path: &Path, animation: AnimationJob) {
+        let (frames, target) = (animation.steps.frames(), path.to_owned());
+        let job = Job::with_parts(ctx, frames, move |progress| animation.run(target, progress));
+        self.running.push(Export { name: file_name(path), job });
     }
 
     /// Lists the names of the exports that would be lost if the window closed.
     pub fn unfinished(&self) -> impl Iterator<Item = &str> {
         let running = self.running.iter().filter(|export| !export.job.progress().is_cancelled());
-        running.filter_map(|export| export.name.as_deref())
-    }
-
-    /// Passes on the requests of finished exports.
-    pub(crate) fn poll(&mut self, requests: &mut Requests) {
-        self.running.retain(|Export { name, job }| {
-            let Some(ended) = job.poll() else { return true };
-            let name = name.as_deref().unwrap_or("The export");
-            requests
-                .actions
-                .extend(ended.unwrap_or_else(|failed| report(name, Err(failed.to_string()), job.progress())));
-            false
-        });
+        running.map(|export| export.name.as_str())
     }
 
     /// Shows the progress of the exports; returns the messages about finished ones.
     pub fn ui(&mut self, ctx: &Context) -> Vec<Action> {
-        let mut requests = Requests::default();
-        self.poll(&mut requests);
-        let shown = self.running.iter().filter_map(|export| Some((export.name.as_ref()?, export.job.progress())));
-        let shown: Vec<(&String, &Progress)> = shown.collect();
-        if shown.is_empty() {
-            return requests.actions;
+        let mut messages = Vec::new();
+        self.running.retain(|Export { name, job }| {
+            let ended = job.poll();
+            let is_running = ended.is_none();
+            messages.extend(ended.and_then(|ended| report(name, ended, job.progress())));
+            is_running
+        });
+        if self.running.is_empty() {
+            return messages;
         }
         ctx.request_repaint_after(INTERVAL);
         Area::new(Id::unique("exports"))
@@ -220,12 +202,12 @@ impl Exports {
             .show(ctx, |ui| {
                 egui::Frame::popup(ui.style()).show(ui, |ui| {
                     ui.set_width(PROGRESS_WIDTH.min(ctx.content_rect().width() - 40.0));
-                    for (index, (name, progress)) in shown.into_iter().enumerate() {
-                        ui.push_id(index, |ui| show_progress(ui, name, progress));
+                    for (index, Export { name, job }) in self.running.iter().enumerate() {
+                        ui.push_id(index, |ui| show_progress(ui, name, job.progress()));
                     }
                 });
             });
-        requests.actions
+        messages
     }
 }
 
@@ -251,20 +233,25 @@ fn show_progress(ui: &mut egui::Ui, name: &str, progress: &Progress) {
 }
 
 /// Describes the outcome of an export in a message; `None` for a cancelled export.
-fn report(name: &str, outcome: Result<Option<PathBuf>, String>, progress: &Progress) -> Option<Action> {
-    Some(match outcome {
-        Ok(Some(path)) => {
+fn report(
+    name: &str,
+    ended: Result<Result<Option<PathBuf>, EncodeError>, JobFailed>,
+    progress: &Progress,
+) -> Option<Action> {
+    let failed = |reason| Action::Report { title: format!("{name} was not saved"), text: format!("{reason}.") };
+    match ended {
+        Ok(Ok(path)) => path.map(|path| {
             let warning = progress.warning().map(|warning| format!("; {warning}")).unwrap_or_default();
             Action::Notify(format!("Saved {} frames to {}{warning}", grouped(progress.parts()), path.display()))
-        }
-        Ok(None) => return None,
-        Err(reason) => Action::Report { title: format!("{name} was not saved"), text: format!("{reason}.") },
-    })
+        }),
+        Ok(Err(error)) => Some(failed(error.to_string())),
+        Err(error) => Some(failed(error.to_string())),
+    }
 }
 
 /// Redraws the window when a tab changes: soon while the tab is shown, and otherwise just often enough that pending
 /// updates do not accumulate.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Wake {
     context: Context,
     is_shown: Arc<AtomicBool>,

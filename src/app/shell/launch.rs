@@ -2,6 +2,7 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
@@ -9,9 +10,10 @@ use eframe::{NativeOptions, egui_wgpu};
 use valleyscope_runs::data_folder;
 
 use super::Valleyscope;
+use super::files::OpenedContent;
 use super::graphics::{TriedAdapters, setup};
 use super::session::Store;
-use super::tab::{AppOptions, ExitState, Opened};
+use super::tab::{AppOptions, ExitState};
 use crate::app::widgets::icons;
 
 const APP_ID: &str = "valleyscope";
@@ -23,7 +25,7 @@ const RESTART_REASON: &str = "VALLEYSCOPE_RETURNED_BECAUSE";
 const MOST_RESTARTS: u32 = 3;
 
 /// Opens the window and returns when it is closed.
-pub fn run(mut opened: Opened) -> anyhow::Result<()> {
+pub fn run(mut opened: Vec<(OpenedContent, Option<PathBuf>)>) -> anyhow::Result<()> {
     let store = data_folder().map(|folder| Store::new(folder.join("app.ron")));
     let (mut session, unrestored) = store.as_ref().map(Store::restore).unwrap_or_default();
     let mut report = restart_message().or(unrestored);

@@ -1,7 +1,5 @@
 //! The menu bar and the keyboard shortcuts.
 
-use std::path::Path;
-
 use egui::accesskit::Role;
 use egui::containers::menu::{MenuBar, MenuButton, MenuConfig};
 use egui::text::LayoutJob;
@@ -11,11 +9,13 @@ use egui::{
     ThemePreference, Ui, WidgetInfo, pos2, vec2,
 };
 use valleyscope_engine::optimizer::RuleKind;
+use valleyscope_experiments::preset::UserPreset;
 
 use super::actions::{Action, DIGIT_KEYS, Keys, LandscapeAction, Requests, choose, item};
 use super::editor::{EditorStatus, change_mark};
 use super::export::ExportKind;
-use super::presets::{OwnPreset, PresetCatalog, PresetGroup};
+use super::files::file_name;
+use super::presets::{PresetCatalog, PresetGroup};
 use super::tabs::{TabName, Tabs};
 use super::thumbnails::{THUMBNAIL, Thumbnails};
 use super::window::{Presentation, WindowLayout};
@@ -82,7 +82,7 @@ fn file(ui: &mut Ui, catalog: &PresetCatalog, tab: TabName, requests: &mut Reque
     ui.add_enabled_ui(!catalog.recent.is_empty(), |ui| {
         ui.menu_button("Recent files", |ui| {
             for path in &catalog.recent {
-                if ui.button(short(path)).on_hover_text(path.display().to_string()).clicked() {
+                if ui.button(file_name(path)).on_hover_text(path.display().to_string()).clicked() {
                     choose(ui, Action::OpenFile(path.clone()), requests);
                 }
             }
@@ -101,10 +101,6 @@ fn file(ui: &mut Ui, catalog: &PresetCatalog, tab: TabName, requests: &mut Reque
         .on_hover_text("A lesson of the landscape, as a page to hand out");
     ui.separator();
     item(ui, "Quit", "Ctrl Q", Action::Quit, requests);
-}
-
-fn short(path: &Path) -> String {
-    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
 fn edit(ui: &mut Ui, editor: &EditorStatus, requests: &mut Requests) {
@@ -135,7 +131,7 @@ fn presets(ui: &mut Ui, tab: TabName, catalog: &mut PresetCatalog, requests: &mu
             ui.separator();
         }
         Err(reason) => {
-            ui.label(RichText::new(&*reason).small().color(ui.visuals().error_fg_color));
+            ui.label(RichText::new(reason.to_string()).small().color(ui.visuals().error_fg_color));
             ui.separator();
         }
     }
@@ -143,21 +139,20 @@ fn presets(ui: &mut Ui, tab: TabName, catalog: &mut PresetCatalog, requests: &mu
 }
 
 /// Formats the heading of the user's own presets, with the number of presets and of invalid files.
-fn own_presets_heading(own: &[OwnPreset]) -> String {
-    let broken = own.iter().filter(|preset| preset.about.is_err()).count();
+fn own_presets_heading(own: &[UserPreset]) -> String {
+    let broken = own.iter().filter(|preset| preset.preset.is_err()).count();
     let count = own.len() - broken;
     if broken == 0 { format!("Your own ({count})") } else { format!("Your own ({count}, and {broken} unreadable)") }
 }
 
-fn own_presets(ui: &mut Ui, own: &[OwnPreset], thumbnails: &mut Thumbnails, requests: &mut Requests) {
-    for preset in own {
-        let about = match &preset.about {
-            Ok(description) => description,
-            Err(_) => "This file can't be read as a preset; open it to see why.",
+fn own_presets(ui: &mut Ui, own: &[UserPreset], thumbnails: &mut Thumbnails, requests: &mut Requests) {
+    for UserPreset { name, path, preset } in own {
+        let (title, about, picture) = match preset {
+            Ok(preset) => (preset.title(), preset.description(), thumbnails.get(preset)),
+            Err(_) => (name.as_str(), "This file can't be read as a preset; open it to see why.", None),
         };
-        let picture = preset.preset.as_ref().and_then(|preset| thumbnails.get(preset));
-        if preset_button(ui, &preset.title, about, picture).clicked() {
-            choose(ui, Action::OpenFile(preset.path.clone()), requests);
+        if preset_button(ui, title, about, picture).clicked() {
+            choose(ui, Action::OpenFile(path.clone()), requests);
         }
     }
 }
@@ -363,11 +358,7 @@ pub(crate) fn handle_shortcuts(
     }
     let typing = ctx.text_edit_focused();
     let keys = Keys::new(ctx);
-    let mut ask = |asked: bool, action: Action| {
-        if asked {
-            requests.actions.push(action);
-        }
-    };
+    let mut ask = |asked: bool, action: Action| requests.actions.extend(asked.then_some(action));
     // Longer shortcuts first, as shorter ones would match them too.
     ask(keys.shortcut(&SAVE_AS), Action::SaveAs);
     ask(keys.shortcut(&SAVE), Action::Save);
@@ -406,7 +397,7 @@ pub(crate) fn handle_shortcuts(
             presentation.blacken(ctx);
         }
         if keys.pressed_once(Key::P) {
-            presentation.toggle_ring();
+            presentation.has_ring = !presentation.has_ring;
         }
     }
     tabs.shown_mut().handle_keys(&keys, requests);

@@ -17,6 +17,8 @@ use crate::app::widgets::theme::text_width;
 
 /// The width of keys in the help, in points.
 const KEYS_WIDTH: f32 = 180.0;
+/// The additional space between the columns of the help, in points.
+const BETWEEN_COLUMNS: f32 = 18.0;
 /// The space around the name of a key on its cap, in points.
 const CAP: Margin = Margin { left: 6, right: 6, top: 1, bottom: 1 };
 /// The time for which a notice is shown.
@@ -51,7 +53,11 @@ pub(crate) struct Messages {
 impl Messages {
     pub(crate) fn notify(&mut self, text: impl Into<String>) {
         let text = text.into();
-        self.notices.retain(|notice| notice.text != text);
+        // A newer notice of a kind, such as "Speed: …", replaces the older one.
+        fn kind(text: &str) -> &str {
+            text.split_once(": ").map_or(text, |(kind, _)| kind)
+        }
+        self.notices.retain(|notice| kind(&notice.text) != kind(&text));
         self.notices.push(Notice { text, until_secs: None });
         let surplus = self.notices.len().saturating_sub(MOST_NOTICES);
         self.notices.drain(..surplus);
@@ -256,80 +262,27 @@ pub(crate) enum Quitting {
     Decided,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum QuitAnswer {
-    /// Stays and saves the first result as a file.
-    Export,
-    Quit,
-    Stay,
-}
-
-/// Results that are in no file.
-#[derive(Default)]
-pub(crate) struct UnsavedResults {
-    /// The name of one result and of several: "a phase diagram", "phase diagrams".
-    pub name: [&'static str; 2],
-    /// A description of each result, one line each.
-    pub lines: Vec<String>,
-}
-
-pub(crate) struct UnsavedWork {
-    pub results: UnsavedResults,
-    /// The names of exports in progress.
-    pub exports: Vec<String>,
-}
-
-impl UnsavedWork {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.results.lines.is_empty() && self.exports.is_empty()
-    }
-}
-
-/// Asks whether to drop results that were not exported, and to stop exports; returns the answer, once there is one.
-/// Escape stays.
-pub(crate) fn ask_quit(ctx: &Context, unsaved: &UnsavedWork) -> Option<QuitAnswer> {
-    let mut answer = None;
-    let UnsavedWork { results: UnsavedResults { name: [one, several], lines }, exports } = unsaved;
-    let heading = match (lines.len(), exports.len()) {
+/// Asks whether to drop phase diagrams that are on no disk, and to stop exports; returns the answer, once there is one.
+pub(crate) fn ask_quit(ctx: &Context, diagrams: &[String], exports: &[String]) -> Option<bool> {
+    let heading = match (diagrams.len(), exports.len()) {
         (0, 1) => "Quit and stop an export?".to_owned(),
         (0, count) => format!("Quit and stop {count} exports?"),
-        (1, _) => format!("Quit and drop {one}?"),
-        (count, _) => format!("Quit and drop {count} {several}?"),
+        (1, _) => "Quit and drop a phase diagram?".to_owned(),
+        (count, _) => format!("Quit and drop {count} phase diagrams?"),
     };
-    let is_closed = show_modal(ctx, "quit", &heading, |ui| {
-        let of_results = ["It was computed and not exported:", "They were computed and not exported:"];
-        let of_exports = [
-            "This export is not finished, and nothing of it will be kept:",
-            "These exports are not \
-            finished, and nothing of them will be kept:",
-        ];
-        for (texts, lines) in [(of_results, lines), (of_exports, exports)] {
-            if !lines.is_empty() {
-                ui.label(texts[usize::from(lines.len() > 1)]);
-            }
-            for line in lines {
-                ui.add(Label::new(line).truncate());
-            }
+    let of_diagrams = ["It was computed and is on no disk:", "They were computed and are on no disk:"];
+    let of_exports = [
+        "This export is not finished, and nothing of it will be kept:",
+        "These exports are not finished, and nothing of them will be kept:",
+    ];
+    let mut text = Vec::new();
+    for (introductions, lines) in [(of_diagrams, diagrams), (of_exports, exports)] {
+        if !lines.is_empty() {
+            text.push(introductions[usize::from(lines.len() > 1)]);
+            text.extend(lines.iter().map(String::as_str));
         }
-        ui.add_space(6.0);
-        ui.horizontal(|ui| {
-            let export = match lines.len() {
-                0 => None,
-                1 => Some("Export…"),
-                _ => Some("Export the first…"),
-            };
-            let help = "The whole result as NPZ, which opens here again";
-            if export.is_some_and(|export| ui.button(export).on_hover_text(help).clicked()) {
-                answer = Some(QuitAnswer::Export);
-            }
-            for (label, of) in [("Quit", QuitAnswer::Quit), ("Cancel", QuitAnswer::Stay)] {
-                if ui.button(label).clicked() {
-                    answer = Some(of);
-                }
-            }
-        });
-    });
-    answer.or(is_closed.then_some(QuitAnswer::Stay))
+    }
+    Question { id: "quit", heading: &heading, text: &text.join("\n"), yes: "Quit", no: "Cancel" }.ask(ctx)
 }
 
 #[derive(Default)]
@@ -342,7 +295,8 @@ pub(crate) struct Help {
 impl Help {
     /// Shows the open windows. `shortcuts` are the keys and their effects.
     pub(crate) fn show(&mut self, ctx: &Context, shortcuts: impl FnOnce() -> Vec<KeyGroup>) {
-        centred(ctx, "Keys", vec2(960.0, 680.0)).open(&mut self.keys).show(ctx, |ui| {
+        let height = 0.9 * ctx.content_rect().height();
+        centred(ctx, "Keys", vec2(960.0, height)).open(&mut self.keys).show(ctx, |ui| {
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
                 let mut groups = shortcuts();
                 let right = groups.split_off(groups.len().saturating_sub(3));
@@ -388,10 +342,14 @@ fn show_keys(ui: &mut Ui, (heading, keys): &KeyGroup) {
                     ui.spacing_mut().item_spacing = vec2(4.0, 4.0);
                     // The name of a key stays together.
                     let words = keys.replace("Page ", "Page\u{a0}").replace(", or ", " or ").replace(',', " or");
-                    words.split(' ').for_each(|word| show_key(ui, word));
+                    let words: Vec<&str> = words.split(' ').collect();
+                    for chord in words.chunk_by(|one, next| is_key(one) && is_key(next)) {
+                        show_chord(ui, chord);
+                    }
                 });
             });
             ui.vertical(|ui| {
+                ui.set_max_width(ui.available_width() - BETWEEN_COLUMNS);
                 ui.add_space(2.0);
                 ui.add(Label::new(effect).wrap());
             });
@@ -401,24 +359,31 @@ fn show_keys(ui: &mut Ui, (heading, keys): &KeyGroup) {
     ui.add_space(12.0);
 }
 
-/// Shows a key as a cap, and another word as text.
-fn show_key(ui: &mut Ui, word: &str) {
-    const NAMES: [&str; 8] = ["Ctrl", "Shift", "Alt", "Space", "Home", "End", "Esc", "Tab"];
+fn is_key(word: &str) -> bool {
+    const NAMES: [&str; 9] = ["Ctrl", "Shift", "Alt", "Space", "Home", "End", "Esc", "Tab", "Enter"];
     let is_sign = word.chars().count() == 1 && word != "a";
     let is_function = word.strip_prefix('F').is_some_and(|number| number.parse::<u8>().is_ok());
-    if !(is_sign || is_function || NAMES.contains(&word) || word == "Enter" || word.starts_with("Page")) {
-        ui.weak(word);
+    is_sign || is_function || NAMES.contains(&word) || word.starts_with("Page")
+}
+
+/// Shows keys that are pressed together as caps in one line, and another word as text.
+fn show_chord(ui: &mut Ui, words: &[&str]) {
+    if !is_key(words[0]) {
+        ui.weak(words[0]);
         return;
     }
-    let width = text_width(ui, &TextStyle::Body.resolve(ui.style()), word) + 2.0 * f32::from(CAP.left);
-    if ui.available_size_before_wrap().x < width {
+    let font = TextStyle::Body.resolve(ui.style());
+    let cap = |word: &&str| text_width(ui, &font, word) + 2.0 * f32::from(CAP.left) + ui.spacing().item_spacing.x;
+    if ui.available_size_before_wrap().x < words.iter().map(cap).sum::<f32>() - ui.spacing().item_spacing.x {
         ui.end_row();
     }
-    let visuals = ui.visuals();
-    let frame = Frame::new().fill(visuals.widgets.inactive.weak_bg_fill).corner_radius(4.0).inner_margin(CAP);
-    frame.stroke(visuals.widgets.noninteractive.bg_stroke).show(ui, |ui| {
-        ui.add(Label::new(RichText::new(word).strong()).extend());
-    });
+    for word in words {
+        let visuals = ui.visuals();
+        let frame = Frame::new().fill(visuals.widgets.inactive.weak_bg_fill).corner_radius(4.0).inner_margin(CAP);
+        frame.stroke(visuals.widgets.noninteractive.bg_stroke).show(ui, |ui| {
+            ui.add(Label::new(RichText::new(*word).strong()).extend());
+        });
+    }
 }
 
 /// Shows the list of optimizers, and to its right the chosen one's description.

@@ -20,22 +20,21 @@ pub(crate) mod window;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use actions::Requests;
 use egui::{Context, Panel, Ui, ViewportCommand};
 use export_sheet::ExportSheet;
-use files::{FileContent, FileEvent, Files, FolderPurpose, OpenedContent};
+use files::{FileContent, FileEvent, Files, FolderPurpose, OpenedContent, Purpose};
 use graphics::{GraphicsFault, GraphicsFaults};
-use messages::{Help, Messages, QuitAnswer, Quitting, UnsavedWork};
+use messages::{Help, Messages, Quitting};
 use presets::{ComparePresets, PresetCatalog, SaveDecision, SavePreset};
 use session::{Saver, SessionTexts, UNSAVED};
-use tab::{AppOptions, ExitState, Opened, Start, TabFrame, TabWindow};
+use tab::{AppOptions, ExitState, Start, TabFrame, TabWindow};
 use tabs::{Session, TabName, Tabs, WindowState};
 use valleyscope_experiments::difference::DifferenceTable;
-use valleyscope_experiments::preset::{Loaded, Preset, PresetSource};
+use valleyscope_experiments::preset::Preset;
 use valleyscope_runs::atomic_file::Overwrite;
-use window::{Presentation, WindowLayout};
+use window::WindowLayout;
 
 use super::landscape::editor::Document;
 use super::landscape::live::Live;
@@ -73,8 +72,6 @@ pub struct Valleyscope {
     quitting: Quitting,
     /// The time, by egui's clock, at which the clipboard's text was requested.
     paste_asked: Option<f64>,
-    /// The computing time from which dropping a diagram needs a question.
-    worth_asking: Duration,
     /// The window's title as it was last set.
     title: String,
 }
@@ -110,7 +107,7 @@ impl Valleyscope {
         if let Some(store) = options.store.as_ref().filter(|_| start.has_refused) {
             store.set_unreadable_aside();
         }
-        let AppOptions { opened, play, pace, session, store, exit_state, worth_asking, .. } = options;
+        let AppOptions { opened, play, pace, session, store, exit_state, .. } = options;
         let mut app = Valleyscope {
             tabs,
             layout: window.map(|window| window.layout).unwrap_or_default(),
@@ -132,10 +129,18 @@ impl Valleyscope {
             exit_state,
             quitting: Quitting::No,
             paste_asked: None,
-            worth_asking,
             title: String::new(),
         };
-        app.show(opened);
+        for (content, file) in opened {
+            let ctx = app.context.clone();
+            // Without another one, clouds are shown on the landscape on which they were recorded.
+            if let OpenedContent::Recorded(clouds) = &content
+                && let Some(preset) = clouds.first().and_then(RecordedCloud::preset)
+            {
+                app.open(&ctx, OpenedContent::Preset(Box::new(Preset::Landscape(preset))), None);
+            }
+            app.open(&ctx, content, file.as_deref());
+        }
         if let Some(pace) = pace {
             app.tabs.landscape.set_pace(pace);
         }
@@ -143,31 +148,6 @@ impl Valleyscope {
             app.tabs.landscape.command(vec![PlayerCommand::Pause]);
         }
         app
-    }
-
-    fn show(&mut self, Opened { preset, result, recorded, run }: Opened) {
-        let ctx = self.context.clone();
-        // Without another one, clouds are shown on the landscape on which they were recorded.
-        let of_recording = recorded.iter().flatten().next().filter(|_| preset.is_none());
-        if let Some(preset) = of_recording.and_then(RecordedCloud::preset) {
-            self.open(&ctx, OpenedContent::Preset(Box::new(Preset::Landscape(preset))), None);
-        }
-        if let Some(Loaded { preset, source, .. }) = preset {
-            let file = match source {
-                PresetSource::BuiltIn(_) => None,
-                PresetSource::User { path, .. } | PresetSource::File(path) => Some(path),
-            };
-            self.open(&ctx, OpenedContent::Preset(Box::new(preset)), file.as_deref());
-        }
-        if let Some(result) = result {
-            self.open(&ctx, OpenedContent::Result(Box::new(result)), None);
-        }
-        if let Some(clouds) = recorded {
-            self.open(&ctx, OpenedContent::Recorded(clouds), None);
-        }
-        if let Some(run) = run {
-            self.open(&ctx, OpenedContent::Run(run), None);
-        }
     }
 
     pub fn document(&self) -> &Document {
@@ -188,7 +168,7 @@ impl Valleyscope {
 
     /// Whether a presentation's screen is black and hides the window.
     fn is_black(&self) -> bool {
-        self.layout.presentation.as_ref().is_some_and(Presentation::is_black)
+        self.layout.presentation.as_ref().is_some_and(|presentation| presentation.is_black)
     }
 
     pub fn session(&self) -> SessionTexts {
@@ -197,7 +177,7 @@ impl Valleyscope {
             layout: self.layout.clone(),
             recent: self.catalog.recent.clone(),
             theme: self.context.options(|options| options.theme_preference),
-            zoom: self.layout.presentation.as_ref().map_or(self.context.zoom_factor(), Presentation::zoom_before),
+            zoom: self.layout.presentation.as_ref().map_or(self.context.zoom_factor(), |it| it.zoom_before),
             reduced_motion: theme::is_motion_reduced(&self.context),
         };
         SessionTexts::from([(session::KEY.to_owned(), Session::new(window, self.tabs.to_memories()).to_text())])
@@ -247,12 +227,12 @@ impl eframe::App for Valleyscope {
         self.take_answers(ctx);
         self.catalog.poll(ctx);
         let is_window_visible = !self.is_black() && ctx.input(|input| input.viewport().visible()).unwrap_or(true);
-        let mut requests = Requests::default();
-        for &tab in TabName::ALL {
-            let frame = TabFrame { is_shown: self.tabs.is_shown(tab), is_window_visible };
-            self.tabs.get_mut(tab).logic(frame, &mut requests);
-        }
-        self.carry_out(ctx, requests);
+        self.requested(ctx, |tabs, requests| {
+            for &tab in TabName::ALL {
+                let frame = TabFrame { is_shown: tabs.is_shown(tab), is_window_visible };
+                tabs.get_mut(tab).logic(frame, requests);
+            }
+        });
         // A visible window is drawn next, which may change the session.
         if ctx.input(|input| input.viewport().visible()) == Some(false) {
             self.store_session(ctx);
@@ -339,7 +319,7 @@ impl Valleyscope {
                 self.dialogs.files.save(folder.join(name), content, Overwrite::No);
             }
             (SaveDecision::ToLibrary(name) | SaveDecision::AsFile(name), _) => {
-                self.dialogs.files.ask_save(content, name);
+                self.dialogs.files.ask(Purpose::Save { content, suggested_name: name });
             }
         }
     }
@@ -410,7 +390,7 @@ impl Valleyscope {
                 FileEvent::Saved { path, content } => self.saved(ctx, &path, content),
                 FileEvent::Gone(path) => self.catalog.recent.retain(|recent| *recent != path),
                 FileEvent::Folder(purpose, folder) => match purpose {
-                    FolderPurpose::Raw(plan) => self.tabs.phase.export_raw(plan, folder, Overwrite::No),
+                    FolderPurpose::Raw(plan) => self.tabs.phase.export_raw(ctx, plan, folder),
                     FolderPurpose::Data(_) => self.tabs.training.use_data_in(&folder),
                     FolderPurpose::Runs { follows: false } => self.tabs.training.import_runs(folder),
                     FolderPurpose::Runs { follows: true } => self.tabs.training.follow_runs(folder),
@@ -422,11 +402,9 @@ impl Valleyscope {
 
     fn saved(&mut self, ctx: &Context, path: &Path, content: FileContent) {
         if let FileContent::Animation(animation) = content {
-            return animation.start(ctx, path, &mut self.dialogs.export.exports);
+            return self.dialogs.export.exports.start(ctx, path, Arc::unwrap_or_clone(animation));
         }
-        if let FileContent::Diagram(_, exported) = content {
-            self.tabs.phase.exported(exported);
-        } else if let FileContent::Preset(draft) = content {
+        if let FileContent::Preset(draft) = content {
             self.tabs.get_mut(TabName::that_opens(&draft.preset)).saved(*draft, path);
             self.catalog.add_recent(path);
             self.catalog.refresh(&self.context);
@@ -444,7 +422,7 @@ impl Valleyscope {
         if !is_requested || self.device_lost || self.quitting == Quitting::Decided {
             return;
         }
-        if !self.unsaved().is_empty() {
+        if self.unsaved().iter().any(|lines| !lines.is_empty()) {
             ctx.send_viewport_cmd(ViewportCommand::CancelClose);
             if ctx.input(|input| input.viewport().minimized == Some(true)) {
                 ctx.send_viewport_cmd(ViewportCommand::Minimized(false));
@@ -457,37 +435,22 @@ impl Valleyscope {
         if self.quitting != Quitting::Asked {
             return;
         }
-        let unsaved = self.unsaved();
-        // The results were exported, or the exports finished, meanwhile.
-        let answer = if unsaved.is_empty() { Some(QuitAnswer::Stay) } else { messages::ask_quit(ctx, &unsaved) };
-        match answer {
+        let unsaved @ [diagrams, exports] = &self.unsaved();
+        // The exports may have finished meanwhile.
+        let is_safe = unsaved.iter().all(Vec::is_empty);
+        match if is_safe { Some(false) } else { messages::ask_quit(ctx, diagrams, exports) } {
             None => {}
-            Some(QuitAnswer::Stay) => self.quitting = Quitting::No,
-            Some(QuitAnswer::Export) => {
-                self.quitting = Quitting::No;
-                if let Some(tab) = self.tab_with_unsaved_results() {
-                    self.tabs.get_mut(tab).export_first_unsaved(ctx, self.worth_asking);
-                }
-            }
-            Some(QuitAnswer::Quit) => {
+            Some(false) => self.quitting = Quitting::No,
+            Some(true) => {
                 self.quitting = Quitting::Decided;
                 ctx.send_viewport_cmd(ViewportCommand::Close);
             }
         }
     }
 
-    /// Lists what closing the window would drop: the results of the first tab that has any, and the exports of all.
-    fn unsaved(&self) -> UnsavedWork {
-        let tab = self.tab_with_unsaved_results();
-        UnsavedWork {
-            results: tab.map(|tab| self.tabs.get(tab).unsaved_results(self.worth_asking)).unwrap_or_default(),
-            exports: self.dialogs.export.unfinished(),
-        }
-    }
-
-    /// Finds the first tab with results that closing the window would drop.
-    fn tab_with_unsaved_results(&self) -> Option<TabName> {
-        let has_losses = |tab: &TabName| !self.tabs.get(*tab).unsaved_results(self.worth_asking).lines.is_empty();
-        TabName::ALL.iter().copied().find(has_losses)
+    /// Lists what closing the window would drop: diagrams, and exports.
+    fn unsaved(&self) -> [Vec<String>; 2] {
+        let exports = self.dialogs.export.exports.unfinished().map(str::to_owned);
+        [self.tabs.phase.unsaved(), exports.collect()]
     }
 }

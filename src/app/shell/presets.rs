@@ -1,39 +1,29 @@
 //! Choosing, comparing and saving presets.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use egui::{Button, Color32, Context, Grid, Id, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui, vec2};
 use valleyscope_engine::spec_error::SpecError;
 use valleyscope_engine::terminal_escape::shortened;
 use valleyscope_experiments::difference::{DifferenceRow, DifferenceTable, SettingColumn};
-use valleyscope_experiments::preset::{BuiltIn, Library, Preset, PresetError, built_ins};
+use valleyscope_experiments::preset::{BuiltIn, Library, Preset, PresetError, UserPreset, built_ins};
 
 use super::actions::{Action, Requests};
 use super::editor::PresetDraft;
 use super::files::FileContent;
-use super::jobs::{Exports, Job};
+use super::jobs::Job;
 use super::messages;
 use super::thumbnails::Thumbnails;
 use crate::app::widgets::form::check_box;
 
-#[derive(Debug)]
-pub(crate) struct OwnPreset {
-    pub title: String,
-    /// The preset's description, or the reason why it is invalid.
-    pub about: Result<String, String>,
-    pub path: PathBuf,
-    /// The preset, if it can be read.
-    pub preset: Option<Box<Preset>>,
-}
-
 pub(crate) struct PresetCatalog {
     library: Library,
-    pub own: Result<Vec<OwnPreset>, String>,
+    /// The user's own presets, or the reason why they can't be listed.
+    pub own: Result<Vec<UserPreset>, PresetError>,
     /// The recent files, the newest first.
     pub recent: Vec<PathBuf>,
     pub thumbnails: Thumbnails,
-    reading: Option<Job<Result<Vec<OwnPreset>, String>>>,
+    reading: Option<Job<Result<Vec<UserPreset>, PresetError>>>,
 }
 
 const MOST_RECENT_FILES: usize = 10;
@@ -51,7 +41,7 @@ impl PresetCatalog {
     /// Reads the user's own presets again, in the background.
     pub(crate) fn refresh(&mut self, ctx: &Context) {
         let library = self.library.clone();
-        self.reading = Some(Job::start(ctx, move |_| read_presets(&library).map_err(|error| error.to_string())));
+        self.reading = Some(Job::start(ctx, move |_| library.user_presets()));
     }
 
     pub(crate) fn poll(&mut self, ctx: &Context) {
@@ -61,27 +51,11 @@ impl PresetCatalog {
         }
     }
 
-    /// The user's own presets, or the reason why they can't be listed.
-    pub(crate) fn own(&self) -> &Result<Vec<OwnPreset>, String> {
-        &self.own
-    }
-
     pub(crate) fn add_recent(&mut self, path: &Path) {
         self.recent.retain(|recent| recent != path);
         self.recent.insert(0, path.to_owned());
         self.recent.truncate(MOST_RECENT_FILES);
     }
-}
-
-fn read_presets(library: &Library) -> Result<Vec<OwnPreset>, PresetError> {
-    let presets = library.user_presets()?.into_iter().map(|user| match user.preset {
-        Ok(preset) => {
-            let (title, about) = (preset.title().to_owned(), Ok(preset.description().to_owned()));
-            OwnPreset { title, about, path: user.path, preset: Some(Box::new(preset)) }
-        }
-        Err(error) => OwnPreset { title: user.name, about: Err(error.to_string()), path: user.path, preset: None },
-    });
-    Ok(presets.collect())
 }
 
 /// The dialog's state while it is open.
@@ -236,8 +210,6 @@ pub(crate) struct PresetGroup {
 pub(crate) struct ComparePresets {
     is_open: bool,
     chosen: Vec<Choice>,
-    /// The comparisons in progress, which read files.
-    pending: Exports,
 }
 
 impl ComparePresets {
@@ -256,17 +228,14 @@ impl ComparePresets {
         catalog: &PresetCatalog,
         requests: &mut Requests,
     ) {
-        self.pending.poll(requests);
         let (mut is_open, mut is_asked) = (self.is_open, false);
         let window = messages::centred(ctx, "Compare presets", vec2(460.0, 480.0)).open(&mut is_open);
         window.show(ctx, |ui| is_asked = self.contents(ui, &groups(), catalog));
         self.is_open = is_open && !is_asked;
         if is_asked {
-            let (chosen, draft) = (std::mem::take(&mut self.chosen), draft());
-            self.pending.begin(ctx, move || match preset_columns(&chosen, draft) {
-                Ok(columns) => Action::ShowDifferences(Box::new(DifferenceTable::of(&columns))),
-                Err(text) => Action::Report { title: "The presets were not compared".to_owned(), text },
-            });
+            let own = catalog.own.as_deref().unwrap_or_default();
+            let columns = preset_columns(&std::mem::take(&mut self.chosen), &draft(), own);
+            requests.actions.push(Action::ShowDifferences(Box::new(DifferenceTable::of(&columns))));
         }
     }
 
@@ -280,9 +249,11 @@ impl ComparePresets {
         });
         ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
             self.entry(ui, Choice::Draft, "The settings under the controls");
-            let own = catalog.own().as_deref().unwrap_or_default();
-            for preset in own.iter().filter(|preset| preset.preset.is_some()) {
-                self.entry(ui, Choice::Own(preset.path.clone()), &format!("{} (your own)", preset.title));
+            let own = catalog.own.as_deref().unwrap_or_default();
+            for UserPreset { path, preset, .. } in own {
+                if let Ok(preset) = preset {
+                    self.entry(ui, Choice::Own(path.clone()), &format!("{} (your own)", preset.title()));
+                }
             }
             for PresetGroup { heading, built_ins } in groups {
                 ui.label(RichText::new(*heading).small().weak());
@@ -306,20 +277,17 @@ impl ComparePresets {
     }
 }
 
-fn preset_columns(chosen: &[Choice], draft: Preset) -> Result<Vec<SettingColumn>, String> {
-    let column = |name: &str, preset: &Preset| SettingColumn::new(name, preset.listed_settings());
+fn preset_columns(chosen: &[Choice], draft: &Preset, own: &[UserPreset]) -> Vec<SettingColumn> {
+    let column = |name: &str, preset: &Preset| Some(SettingColumn::new(name, preset.listed_settings()));
     let of_choice = |choice: &Choice| match choice {
-        Choice::Draft => Ok(column(draft.title(), &draft)),
-        Choice::BuiltIn(name) => {
-            let found = built_ins().iter().find(|built_in| built_in.name == *name).expect("it was offered");
-            Ok(column(name, &found.preset))
-        }
+        Choice::Draft => column(draft.title(), draft),
+        Choice::BuiltIn(name) => column(name, &built_ins().iter().find(|built_in| built_in.name == *name)?.preset),
         Choice::Own(path) => {
-            let preset = Preset::read(path).map_err(|error| error.to_string())?;
-            Ok(column(&path.file_stem().unwrap_or(OsStr::new("")).to_string_lossy(), &preset))
+            let preset = own.iter().find(|own| own.path == *path)?.preset.as_ref().ok()?;
+            column(&path.file_stem()?.to_string_lossy(), preset)
         }
     };
-    chosen.iter().map(of_choice).collect()
+    chosen.iter().filter_map(of_choice).collect()
 }
 
 /// The largest number of characters of a value and of a name in the table.

@@ -10,20 +10,19 @@ use ron::value::RawValue;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::simulation::SimulationSpec;
-use valleyscope_experiments::preset::{Library, Loaded, Preset};
-use valleyscope_runs::{RunFolder, data_folder};
+use valleyscope_experiments::preset::{Library, Preset};
+use valleyscope_runs::data_folder;
 
 use super::actions::{Keys, Requests};
 use super::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
 use super::export::{ExportKind, ExportSource};
 use super::files::OpenedContent;
-use super::messages::{Messages, UnsavedResults};
+use super::messages::Messages;
 use super::presets::PresetCatalog;
 use super::session::{SessionTexts, Store};
 use super::window::WindowLayout;
 use crate::app::training::TrainingPaths;
-use crate::player::{PlaybackPace, PlayerCommand, RecordedCloud};
-use crate::sweep::result::SweepResult;
+use crate::player::{PlaybackPace, PlayerCommand};
 
 pub(crate) struct TabInfo {
     /// The tab's name in the menu bar.
@@ -117,14 +116,6 @@ pub(crate) trait Tab {
 
     /// Shows its drawing settings in the View menu, with a line below them, whatever tab is shown.
     fn view_menu(&mut self, _ui: &mut Ui, _is_shown: bool) {}
-
-    /// Lists the results that closing the window would drop, and that took at least this long to compute.
-    fn unsaved_results(&self, _worth_asking: Duration) -> UnsavedResults {
-        UnsavedResults::default()
-    }
-
-    /// Exports the first of those results.
-    fn export_first_unsaved(&mut self, _ctx: &Context, _worth_asking: Duration) {}
 }
 
 /// A tab that the registry can create.
@@ -150,31 +141,10 @@ pub(crate) struct TabWindow<'a> {
     pub simulation: &'a SimulationSpec,
 }
 
-/// The document to open instead of the last session's.
-#[derive(Clone, Default)]
-pub struct Opened {
-    pub preset: Option<Loaded>,
-    pub result: Option<SweepResult>,
-    pub recorded: Option<Vec<RecordedCloud>>,
-    pub run: Option<RunFolder>,
-}
-
-impl Opened {
-    pub(crate) fn is_empty(&self) -> bool {
-        let Opened { preset, result, recorded, run } = self;
-        preset.is_none() && result.is_none() && recorded.is_none() && run.is_none()
-    }
-}
-
-impl From<Loaded> for Opened {
-    fn from(preset: Loaded) -> Opened {
-        Opened { preset: Some(preset), ..Opened::default() }
-    }
-}
-
 /// The app's start options.
 pub struct AppOptions {
-    pub opened: Opened,
+    /// What to open instead of the last session's, with the user's own file of a preset.
+    pub opened: Vec<(OpenedContent, Option<PathBuf>)>,
     /// The paths of runs and of the training worker.
     pub training: TrainingPaths,
     pub library: Library,
@@ -194,7 +164,7 @@ pub struct AppOptions {
     pub store: Option<Store>,
     /// A message from before the window opened: title and text.
     pub report: Option<(String, String)>,
-    /// The computing time from which dropping a phase diagram that was not exported needs a question.
+    /// The computing time from which dropping a phase diagram needs a question.
     pub worth_asking: Duration,
     /// Shared storage for the session when the app ends in any way.
     pub exit_state: ExitState,
@@ -203,7 +173,7 @@ pub struct AppOptions {
 impl Default for AppOptions {
     fn default() -> Self {
         AppOptions {
-            opened: Opened::default(),
+            opened: Vec::new(),
             training: TrainingPaths::of_user(),
             library: Library::open(),
             diagrams: data_folder().map(|folder| folder.join("diagrams")),

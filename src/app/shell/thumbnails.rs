@@ -17,8 +17,6 @@ use crate::draw::{Map, around, pixel_rgb};
 /// The size of a small picture, in points and in pixels.
 pub(crate) const THUMBNAIL: Vec2 = vec2(72.0, 46.0);
 const THUMBNAIL_PX: [u32; 2] = [144, 92];
-/// The number of presets whose pictures are made together, so that the first ones appear soon.
-const TOGETHER: usize = 3;
 /// The largest numbers of particles and steps of a simulation, and of rows, columns and replicates of a diagram.
 const PARTICLES: u64 = 24;
 const STEPS: u64 = 1_000;
@@ -31,16 +29,13 @@ const MOST_STEPS: f64 = 6e7;
 const PATH: f64 = 0.016;
 const PARTICLE: f64 = 0.05;
 
-/// Pictures with the indices of their presets; `None` where a preset has none.
-type MadePictures = Vec<(usize, Option<ColorImage>)>;
-
 /// The pictures so far, each with its preset; `None` until it is made, and where it cannot be made.
 #[derive(Default)]
 pub(crate) struct Thumbnails {
     known: Vec<(Arc<Preset>, Option<TextureHandle>)>,
-    /// The number of presets whose pictures were begun.
+    /// The number of presets whose pictures were begun, one after another.
     begun: usize,
-    job: Option<Job<MadePictures>>,
+    job: Option<Job<Option<ColorImage>>>,
 }
 
 impl Thumbnails {
@@ -53,20 +48,18 @@ impl Thumbnails {
         self.known[index].1.as_ref()
     }
 
-    /// Takes finished pictures, and begins the next ones that were asked for.
+    /// Takes a finished picture, and begins the next one that was asked for.
     pub(crate) fn update(&mut self, ctx: &Context) {
-        if let Some(Ok(made)) = Job::take(&mut self.job) {
-            for (index, picture) in made {
-                let texture = |picture| ctx.load_texture("preset", picture, TextureOptions::LINEAR);
-                self.known[index].1 = picture.map(texture);
-            }
+        if let Some(made) = Job::take(&mut self.job) {
+            let texture = |picture| ctx.load_texture("preset", picture, TextureOptions::LINEAR);
+            self.known[self.begun - 1].1 = made.ok().flatten().map(texture);
         }
-        if self.job.is_none() && self.begun < self.known.len() {
-            let numbered = self.known.iter().enumerate().skip(self.begun).take(TOGETHER);
-            let next: Vec<_> = numbered.map(|(index, (preset, _))| (index, Arc::clone(preset))).collect();
-            self.begun += next.len();
-            let made = |(index, preset): &(usize, Arc<Preset>)| (*index, picture(preset));
-            self.job = Some(Job::start(ctx, move |_| next.iter().map(made).collect()));
+        if self.job.is_none()
+            && let Some((preset, _)) = self.known.get(self.begun)
+        {
+            let preset = Arc::clone(preset);
+            self.begun += 1;
+            self.job = Some(Job::start(ctx, move |_| picture(&preset)));
         }
     }
 }

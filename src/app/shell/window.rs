@@ -169,13 +169,15 @@ const RING: f32 = 20.0;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Presentation {
     /// The zoom factor of the window outside of the presentation.
-    zoom_before: f32,
+    pub zoom_before: f32,
     /// The zoom factor as it was last set here. Another one is the user's change.
     zoom: f32,
     /// The user's enlargement beyond the one that fills the window.
     enlargement: f32,
-    is_black: bool,
-    has_ring: bool,
+    /// Whether the screen is black and hides everything else.
+    pub is_black: bool,
+    /// Whether a ring is around the pointer.
+    pub has_ring: bool,
 }
 
 /// Forgets the pointer's position, which has other values in the changed zoom, until the pointer moves.
@@ -198,22 +200,9 @@ impl Presentation {
         forget_pointer(ctx);
     }
 
-    pub(crate) fn zoom_before(&self) -> f32 {
-        self.zoom_before
-    }
-
-    /// Whether the screen is black and hides everything else.
-    pub(crate) fn is_black(&self) -> bool {
-        self.is_black
-    }
-
     pub(crate) fn blacken(&mut self, ctx: &Context) {
         self.is_black = true;
         ctx.request_repaint();
-    }
-
-    pub(crate) fn toggle_ring(&mut self) {
-        self.has_ring = !self.has_ring;
     }
 
     /// Returns whether a presentation shows the values under the pointer: while the ring is shown or a button is pressed.

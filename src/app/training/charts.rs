@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use egui::{Button, ComboBox, Label, RichText, ScrollArea, Slider, Ui, vec2};
-use egui_plot::{HLine, LineStyle, Plot, PlotUi};
+use egui::{Button, ComboBox, Label, RichText, ScrollArea, Slider, Stroke, Ui, vec2};
+use egui_plot::Plot;
 use serde::{Deserialize, Serialize};
 use valleyscope_experiments::view::range::{Ceiling, across};
 use valleyscope_experiments::view::{AxisScale, range};
@@ -17,8 +17,7 @@ use super::track::{Horizontal, Track, TrackView};
 use crate::app::widgets::form::{Outlined, check_box, stays_open};
 use crate::app::widgets::number as text;
 use crate::app::widgets::number::TypedField;
-use crate::app::widgets::plot::curves as plotted;
-use crate::app::widgets::plot::{LeavingCurve, PlotAxis, PlotFrame, ShownPlot, Zoom, beyond, describe};
+use crate::app::widgets::plot::{LeavingCurve, PlotAxis, PlotFrame, PlotPainter, ShownPlot, Zoom, beyond, describe};
 use crate::draw::{Fit, metric_scale, y_in_view};
 use crate::gpu::CurveSet;
 use crate::runs::{MetricAliases, proposals};
@@ -29,10 +28,14 @@ const LOWEST: f32 = 150.0;
 /// The opacity of the other curves while an entry of the legend is pointed at.
 const DIM: f32 = 0.15;
 const MENU_HEIGHT: f32 = 420.0;
+/// The lengths of the dashes and gaps of the line of a level, in points.
+const LEVEL_DASH: [f32; 2] = [10.0, 6.18];
 
 #[derive(Default)]
 pub(super) struct Charts {
     pub choices: Choices,
+    /// Whether they are shown in a presentation, without buttons of the speaker.
+    pub is_presented: bool,
     zoom: Zoom<MetricId>,
     hover: Option<f64>,
     time_to_loss: TimeToLoss,
@@ -147,6 +150,9 @@ impl Charts {
                 .on_hover_text("Extend the vertical axes to the values of diverged runs");
             if ui.add_enabled(self.zoom.is_zoomed(), Button::new("Reset zoom")).clicked() {
                 self.reset_view();
+            }
+            if self.is_presented {
+                return;
             }
             if ui.button("Export…").accessible_name("Export the runs").clicked() {
                 asked = Some(ChartAction::Export);
@@ -402,8 +408,7 @@ impl Chart<'_> {
         let shown = frame.show(ui, Plot::new(("training", &self.info.name)), |plot| {
             self.draw(plot, canvas, set);
             if let Some(level) = self.level {
-                let line = HLine::new("", scales[1].position(level)).color(weak).style(LineStyle::dashed_loose());
-                plot.hline(line.width(1.0).allow_hover(false));
+                plot.dashes(&x.map(|x| [x, scales[1].position(level)]), Stroke::new(1.0, weak), LEVEL_DASH);
             }
         });
         if self.y.is_none() {
@@ -429,11 +434,11 @@ impl Chart<'_> {
     }
 
     /// Draws bands below all lines, and marks above them.
-    fn draw(&self, plot: &mut PlotUi<'_>, canvas: CurveCanvas, set: Arc<CurveSet>) {
+    fn draw(&self, plot: &PlotPainter, canvas: CurveCanvas, set: Arc<CurveSet>) {
         for ChartCurve { group, lines, opacity, .. } in &self.curves {
             canvas.band(plot, group.pen, lines, *opacity);
         }
-        plotted(plot, &self.info.name, set, [canvas.x, canvas.y]);
+        plot.curves(&self.info.name, set);
         for ChartCurve { group, track, lines, .. } in &self.curves {
             let nearest = self.hover.and_then(|at| track.nearest(self.view.horizontal, self.view.scales[0], at));
             canvas.marks(plot, group.pen, lines, nearest.map(|nearest| self.view.position_of(&nearest)));

@@ -8,7 +8,7 @@ use valleyscope_engine::quantity::BatchSize;
 use valleyscope_engine::setting::{SettingInfo, SettingPath, SettingValue};
 use valleyscope_engine::simulation::{SimulationSpec, defaults};
 use valleyscope_experiments::dataset::DataChoice;
-use valleyscope_experiments::preset::{Preset, built_ins};
+use valleyscope_experiments::preset::{Preset, UserPreset, built_ins};
 use valleyscope_experiments::view::{OwnColors, usual_colors};
 use valleyscope_experiments::workload::form::{Choice, FormSection, Value};
 use valleyscope_experiments::workload::{Dataset, DeviceChoice, ScanOptimizer};
@@ -20,7 +20,7 @@ use crate::app::shell::editor::change_mark;
 use crate::app::shell::presets::PresetCatalog;
 use crate::app::widgets::form::{check_box, scrolled_list};
 use crate::app::widgets::number::TypedField;
-use crate::app::widgets::optimizer_cards::{CardEdit, CardOptimizer, CardParts, OptimizerCards};
+use crate::app::widgets::optimizer_cards::{CardOptimizer, CardParts, OptimizerCards};
 use crate::app::widgets::setting::{Pins, SliderStyle, pinned_card, setting_row, unpinned_row};
 use crate::app::widgets::text_editor::{RuleChoice, TextEditor, TextTab};
 use crate::app::widgets::theme::text_width;
@@ -199,26 +199,23 @@ impl TrainingForm<'_> {
         };
         let edit = cards.show(ui, optimizers, requests, |_, _, _| (), settings);
         self.requests.actions.append(&mut requests.actions);
-        let new = match cards.add_menu(ui).or(edit) {
-            Some(CardEdit::Remove(index)) => return drop(optimizers.remove(index)),
-            Some(CardEdit::Duplicate(index, rule)) => {
-                ScanOptimizer { name: None, color: None, rule: rule.unwrap_or(optimizers[index].rule) }
-            }
-            Some(CardEdit::Add(rule)) => ScanOptimizer { name: None, color: None, rule },
-            Some(CardEdit::Replaced(_)) | None => return,
-        };
-        cards.open_text(ui, optimizers.len() as u32, &new.rule);
-        optimizers.push(new);
+        if let Some(edit) = cards.add_menu(ui).or(edit) {
+            cards.apply(ui, optimizers, &edit);
+        }
     }
 }
 
 impl CardOptimizer for ScanOptimizer {
-    fn id(&self, index: usize) -> u32 {
-        index as u32
+    fn new(rule: RuleSpec) -> ScanOptimizer {
+        ScanOptimizer { name: None, color: None, rule }
     }
 
     fn parts(&mut self) -> CardParts<'_> {
-        CardParts { name: &mut self.name, color: &mut self.color, rule: &mut self.rule }
+        CardParts { id: None, name: &mut self.name, color: &mut self.color, rule: &mut self.rule }
+    }
+
+    fn label(&self) -> &str {
+        self.label()
     }
 
     fn rated(&self) -> RatedRule {
@@ -330,7 +327,7 @@ fn presets(ui: &mut Ui, editor: &TrainingEditor, catalog: &PresetCatalog, reques
     let present = editor.preset().kind();
     let mut kinds = Preset::WORKLOADS.to_vec();
     kinds.sort_by_key(|kind| *kind != present);
-    let own = catalog.own().as_deref().unwrap_or_default();
+    let own = catalog.own.as_deref().unwrap_or_default();
     for kind in kinds {
         ui.label(RichText::new(name_of(kind)).small().weak());
         for built_in in built_ins().iter().filter(|built_in| built_in.preset.kind() == kind) {
@@ -340,9 +337,12 @@ fn presets(ui: &mut Ui, editor: &TrainingEditor, catalog: &PresetCatalog, reques
                 requests.actions.push(Action::Open(Box::new(built_in.preset.clone())));
             }
         }
-        for preset in own.iter().filter(|preset| preset.preset.as_ref().is_some_and(|preset| preset.kind() == kind)) {
-            if ui.selectable_label(false, format!("{} (your own)", preset.title)).clicked() {
-                requests.actions.push(Action::OpenFile(preset.path.clone()));
+        for UserPreset { path, preset, .. } in own {
+            if let Ok(preset) = preset
+                && preset.kind() == kind
+                && ui.selectable_label(false, format!("{} (your own)", preset.title())).clicked()
+            {
+                requests.actions.push(Action::OpenFile(path.clone()));
             }
         }
     }

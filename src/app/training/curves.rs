@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use egui::{Color32, Theme};
-use egui_plot::PlotUi;
 use rayon::prelude::*;
 use valleyscope_engine::optimizer::MarkerShape;
 use valleyscope_experiments::view::Pen;
@@ -13,7 +12,7 @@ use valleyscope_runs::{MarkKind, MetricId, MetricInfo, RunMark};
 
 use super::names::{NamedCurves, color, dash};
 use super::track::{Pieces, Track, TrackView};
-use crate::app::widgets::plot::{band, near_line, point};
+use crate::app::widgets::plot::{PlotPainter, near_line};
 use crate::draw::{CurveAxis, CurveLines, CurvePlot, Fit, y_in_view};
 use crate::gpu::{CurveSet, CurveStyle};
 
@@ -82,11 +81,10 @@ impl CurveCanvas {
     }
 
     /// Fills the area of a curve's deviations, below all lines.
-    pub(super) fn band(&self, plot: &mut PlotUi<'_>, pen: Pen, lines: &Lines, opacity: f32) {
-        if lines.curve.band.is_empty() {
-            return;
+    pub(super) fn band(&self, plot: &PlotPainter, pen: Pen, lines: &Lines, opacity: f32) {
+        if !lines.curve.band.is_empty() {
+            plot.band(lines.curve.band.iter().copied(), color(pen, self.theme).gamma_multiply(0.2 * opacity));
         }
-        band(plot, lines.curve.band.iter().copied(), color(pen, self.theme).gamma_multiply(0.2 * opacity), self.y);
     }
 
     pub(super) fn leaving(&self, lines: &Lines) -> Option<[f64; 2]> {
@@ -102,26 +100,25 @@ impl CurveCanvas {
 
     /// Draws marks above all lines: a curve's single points, its fork, the ends before values that are not finite, and
     /// the point nearest to the pointer.
-    pub(super) fn marks(&self, plot: &mut PlotUi<'_>, pen: Pen, lines: &Lines, nearest: Option<[f64; 2]>) {
+    pub(super) fn marks(&self, plot: &PlotPainter, pen: Pen, lines: &Lines, nearest: Option<[f64; 2]>) {
         let own = color(pen, self.theme);
-        let mut mark = |at, shape, radius, color| point(plot, at, shape, radius, color, self.y);
         for (pieces, color) in [(&lines.curve.raw, own.gamma_multiply(0.3)), (&lines.curve.line, own)] {
             for piece in pieces {
                 if let [only] = piece[..] {
-                    mark(only, MarkerShape::Circle, 2.5, color);
+                    plot.point(only, MarkerShape::Circle, 2.5, color);
                 }
             }
         }
         if let Some(nearest) = nearest.filter(|[x, y]| x.is_finite() && y.is_finite()) {
-            mark(nearest, MarkerShape::Circle, 3.0, own);
+            plot.point(nearest, MarkerShape::Circle, 3.0, own);
         }
         let mut points = lines.curve.line.iter().flatten();
         if let Some(first) = points.find(|point| lines.fork.is_some_and(|fork| point[0] >= fork)) {
-            mark(*first, MarkerShape::Diamond, 4.0, own);
+            plot.point(*first, MarkerShape::Diamond, 4.0, own);
         }
         for ends in lines.curve.line.windows(2) {
             if let Some(last) = ends[0].last() {
-                mark(*last, MarkerShape::Cross, 4.0, own);
+                plot.point(*last, MarkerShape::Cross, 4.0, own);
             }
         }
     }
@@ -134,15 +131,15 @@ const RIM: f32 = 1.5;
 
 /// Draws the marks of a curve: a triangle on the horizontal axis for each, and a square on the curve for changed
 /// settings. `y` is the vertical range.
-pub(super) fn draw(plot: &mut PlotUi<'_>, theme: Theme, view: &TrackView, y: [f64; 2], curve: &ChartCurve<'_>) {
+pub(super) fn draw(plot: &PlotPainter, theme: Theme, view: &TrackView, y: [f64; 2], curve: &ChartCurve<'_>) {
     let color = color(curve.group.pen, theme);
     // A mark has the colour of its curve, on which it would not be visible without a rim.
     let rim = if theme == Theme::Dark { Color32::WHITE } else { Color32::BLACK };
     for mark in &curve.group.drawn.marks {
         let Some([x, height]) = curve.track.position_of_step(view, mark.step) else { continue };
-        let mut rimmed = |at, shape, radius| {
-            point(plot, at, shape, radius + RIM, rim, y);
-            point(plot, at, shape, radius, color, y);
+        let rimmed = |at, shape, radius| {
+            plot.point(at, shape, radius + RIM, rim);
+            plot.point(at, shape, radius, color);
         };
         rimmed([x, y[0]], MarkerShape::Triangle, 7.0);
         if mark.kind == MarkKind::Changed && height.is_finite() {

@@ -134,12 +134,14 @@ impl Draft for Preset {
     }
 }
 
-impl TrainingEditor {
-    pub(super) fn first(kind: &str) -> TrainingEditor {
-        let BuiltIn { preset, name, .. } = first_of(kind);
+impl Default for TrainingEditor {
+    fn default() -> TrainingEditor {
+        let BuiltIn { preset, name, .. } = first_of(Preset::WORKLOADS[0]);
         TrainingEditor::restored(preset.clone(), SavedTraining::new(preset.clone(), *name), None, BTreeMap::new())
     }
+}
 
+impl TrainingEditor {
     pub(super) fn restored(
         preset: Preset,
         saved: SavedTraining,

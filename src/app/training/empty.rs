@@ -1,7 +1,6 @@
 //! The tab without runs: starting a training, watching one's own, and an example of the curves.
 
 use egui::{Frame, Label, RichText, TextStyle, Ui};
-use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_experiments::view::Pen;
 use valleyscope_runs::{Event, EventRecord, RunHistory};
 
@@ -10,10 +9,11 @@ use super::legend::legend;
 use super::names::{Name, NamedCurves};
 use super::panel::TrainingPanel;
 use super::plotter::RunCurves;
-use super::summary::NEUTRAL;
+use super::summary::color_of_rule;
 use super::view::NOT_READY;
 use crate::app::shell::actions::{Action, Requests};
-use crate::app::widgets::theme::{card, large_primary_button};
+use crate::app::widgets::form::framed;
+use crate::app::widgets::theme::large_primary_button;
 
 /// The events of recorded runs, one run after another, which `assets/examples/make_runs.py` has written.
 const RECORDED: &[u8] = include_bytes!("../../../assets/examples/runs.jsonl");
@@ -26,8 +26,6 @@ for step in range(1000):
 
 /// The height of the contents of a card, in points.
 const CARD_HEIGHT: f32 = 138.0;
-/// The part of the colours that the example's plots lose.
-const FADED: f32 = 0.45;
 
 /// The curves of recorded runs, shown while there are no others.
 pub(super) struct Example {
@@ -48,8 +46,8 @@ impl Default for Example {
         }
         let curves = runs.iter().map(|run| {
             let mark = run.started().map(|started| started.optimizer.clone()).unwrap_or_default();
-            let color = RuleKind::shown_as(&mark).map_or(NEUTRAL, |rule| rule.info().color);
-            (RunCurves::of_history(run), Name { title: String::new(), mark }, Pen::new(color, 0))
+            let pen = Pen::new(color_of_rule(&mark), 0);
+            (RunCurves::of_history(run), Name { title: String::new(), mark }, pen)
         });
         Example { curves: curves.collect(), charts: Charts::default() }
     }
@@ -69,7 +67,6 @@ impl Example {
             ui.label(RichText::new("Example").strong().color(ui.visuals().hyperlink_color));
             ui.weak("What runs look like: three optimizers train a small classifier of MNIST. Recorded, not yours.");
         });
-        let area = ui.available_rect_before_wrap();
         ui.scope(|ui| {
             ui.visuals_mut().disabled_alpha = 1.0;
             ui.disable();
@@ -77,8 +74,6 @@ impl Example {
             let shown = charts.shown(&groups);
             charts.grid(ui, &groups, &shown);
         });
-        // A shader draws the curves, and ignores the opacity of disabled widgets.
-        ui.painter().rect_filled(area, 0.0, ui.visuals().panel_fill.gamma_multiply(FADED));
     }
 }
 
@@ -103,9 +98,13 @@ impl TrainingPanel {
         ui.add(Label::new(training.description()).wrap());
         ui.add_space(6.0);
         if self.worker_card.can_install(&self.worker, &self.paths) {
+            if self.charts.is_presented {
+                return;
+            }
             let install = ui.add(large_primary_button(ui, "Install the worker…"));
             let help = "Training needs a second program, the worker, and PyTorch’s libraries";
-            self.worker_card.asking |= install.on_hover_text(help).clicked();
+            let install = install.on_hover_text(help).accessible_name("Install the training worker");
+            self.worker_card.asking |= install.clicked();
             return;
         }
         let can_start = self.can_start(self.fault().is_none());
@@ -118,8 +117,7 @@ impl TrainingPanel {
 }
 
 fn titled_card(ui: &mut Ui, title: &str, add: impl FnOnce(&mut Ui)) {
-    card(ui.style()).show(ui, |ui| {
-        ui.set_width(ui.available_width());
+    framed(ui, |ui| {
         ui.set_min_height(CARD_HEIGHT);
         // The columns are justified, which buttons and texts should not be.
         ui.vertical(|ui| {

@@ -61,18 +61,16 @@ impl TrainingJobs {
             let worker = WorkerProgram::find(named.as_deref()).and_then(|worker| worker.handshake());
             let state = worker.map_or_else(|error| WorkerState::of(&error), WorkerState::Ready);
             outbox.send(Update::Worker(Box::new(state)));
+            Ok(())
         });
     }
 
     pub(super) fn cancel_install(&self) {
         let Some(folder) = self.paths.worker_folder.clone() else { return };
-        self.in_background(move |outbox| {
-            if let Err(error) = folder.cancel() {
-                let path = folder.path().display();
-                outbox.send(Update::Failed(format!(
-                    "The set-up cannot be cancelled: {path} cannot be written: {error}."
-                )));
-            }
+        self.in_background(move |_| {
+            let path = folder.path().display();
+            let failed = |error| format!("The set-up cannot be cancelled: {path} cannot be written: {error}.");
+            folder.cancel().map_err(failed)
         });
     }
 
@@ -80,49 +78,36 @@ impl TrainingJobs {
     pub(super) fn train(&self, training: Preset, stem: String, fork: Option<ForkPoint>) {
         let (named, folder) = (self.paths.worker.clone(), self.paths.runs.clone());
         self.in_background(move |outbox| {
-            let Some(parent) = folder else { return outbox.send(Update::Failed(NO_FOLDER.to_owned())) };
+            let parent = folder.ok_or(NO_FOLDER)?;
             // Data with a detected fault leave no run.
-            let data = data_status_of(&training);
-            let begun = data.and_then(|_| worker_for(named.as_deref(), outbox)).and_then(|(worker, has)| {
-                check_capacity(&training, &has, &parent)?;
-                let run = match &fork {
-                    None => RunFolder::create(&parent, &stem, &training.to_ron()).map_err(|error| error.to_string()),
-                    Some(point) => point.fork(&parent, &stem, &training),
-                };
-                begin(&worker, &run?, fork, outbox)
-            });
-            if let Err(error) = begun {
-                outbox.send(Update::Failed(error));
-            }
+            data_status_of(&training)?;
+            let (worker, has) = worker_for(named.as_deref(), outbox)?;
+            check_capacity(&training, &has, &parent)?;
+            let run = match &fork {
+                None => RunFolder::create(&parent, &stem, &training.to_ron()).map_err(|error| error.to_string()),
+                Some(point) => point.fork(&parent, &stem, &training),
+            };
+            begin(&worker, &run?, fork, outbox)
         });
     }
 
     /// Adds these presets to the queue.
     pub(super) fn train_all(&self, trainings: Vec<Preset>, stem: String, worker: Handshake) {
         let folder = self.paths.runs.clone();
-        self.in_background(move |outbox| {
-            let add = || {
-                let queue = Queue::of(folder.as_deref().ok_or(NO_FOLDER)?);
-                trainings.iter().try_for_each(|training| {
-                    data_status_of(training)?;
-                    check_capacity(training, &worker, queue.runs())
-                })?;
-                let added = trainings.iter().try_for_each(|training| queue.add(&stem, &training.to_ron()).map(drop));
-                added.map_err(|error| error.to_string())
-            };
-            if let Err(error) = add() {
-                outbox.send(Update::Failed(error));
-            }
+        self.in_background(move |_| {
+            let queue = Queue::of(folder.as_deref().ok_or(NO_FOLDER)?);
+            trainings.iter().try_for_each(|training| {
+                data_status_of(training)?;
+                check_capacity(training, &worker, queue.runs())
+            })?;
+            let added = trainings.iter().try_for_each(|training| queue.add(&stem, &training.to_ron()).map(drop));
+            added.map_err(|error| error.to_string())
         });
     }
 
     pub(super) fn change_queue(&self, change: QueueChange) {
         let Some(queue) = self.paths.runs.as_deref().map(Queue::of) else { return };
-        self.in_background(move |outbox| {
-            if let Err(error) = change.apply(&queue) {
-                outbox.send(Update::Failed(error.to_string()));
-            }
-        });
+        self.in_background(move |_| change.apply(&queue).map_err(|error| error.to_string()));
     }
 
     pub(super) fn resume(&self, run: RunFolder) {
@@ -134,10 +119,9 @@ impl TrainingJobs {
                     worker.start(&run, true, None).and_then(|launched| launched.wait_until_at_work(START_TIMEOUT));
                 launched.map_err(|error| error.to_string())
             });
-            match begun {
-                Ok(()) => outbox.send(Update::notice(format!("{} was resumed.", run.name()))),
-                Err(error) => outbox.send(Update::Failed(format!("{} was not resumed: {error}", run.name()))),
-            }
+            begun.map_err(|error| format!("{} was not resumed: {error}", run.name()))?;
+            outbox.send(Update::notice(format!("{} was resumed.", run.name())));
+            Ok(())
         });
     }
 
@@ -155,13 +139,14 @@ impl TrainingJobs {
                 });
                 outbox.send(Update::Text(run, text));
             }
+            Ok(())
         });
     }
 
     pub(super) fn trash(&self, runs: Vec<RunFolder>) {
         self.in_background(move |outbox| {
             let (mut refused, mut reason) = (Vec::new(), String::new());
-            delete(runs, outbox, |run| {
+            let deleted = delete(runs, outbox, |run| {
                 check_removable(&run).map_err(|error| error.to_string())?;
                 Ok(match trash::delete(run.path()) {
                     Ok(()) => Some(run),
@@ -175,35 +160,33 @@ impl TrainingJobs {
             if !refused.is_empty() {
                 outbox.send(Update::NotTrashed { runs: refused, reason });
             }
+            deleted
         });
     }
 
     pub(super) fn remove(&self, runs: Vec<RunFolder>) {
         self.in_background(move |outbox| {
-            delete(runs, outbox, |run| remove(&run).map(|()| Some(run)).map_err(|error| error.to_string()));
+            delete(runs, outbox, |run| remove(&run).map(|()| Some(run)).map_err(|error| error.to_string()))
         });
     }
 
     pub(super) fn import(&self, from: PathBuf) {
         let folder = self.paths.runs.clone();
         self.in_background(move |outbox| {
-            let Some(folder) = folder else { return outbox.send(Update::Failed(NO_FOLDER.to_owned())) };
+            let folder = folder.ok_or(NO_FOLDER)?;
             let (mut made, mut lines) = (0, Vec::new());
             let outcome = import_runs(&folder, &from, |imported| {
                 made += usize::from(matches!(imported.outcome, ImportOutcome::Made { .. }));
                 lines.extend(imported.lines());
             });
-            match outcome {
-                Ok(()) => {
-                    let title = match made {
-                        0 => "No run was imported".to_owned(),
-                        1 => "1 run was imported".to_owned(),
-                        made => format!("{made} runs were imported"),
-                    };
-                    outbox.send(Update::Message(Action::Report { title, text: lines.join("\n") }));
-                }
-                Err(error) => outbox.send(Update::Failed(format!("Nothing was imported: {error}."))),
-            }
+            outcome.map_err(|error| format!("Nothing was imported: {error}."))?;
+            let title = match made {
+                0 => "No run was imported".to_owned(),
+                1 => "1 run was imported".to_owned(),
+                made => format!("{made} runs were imported"),
+            };
+            outbox.send(Update::Message(Action::Report { title, text: lines.join("\n") }));
+            Ok(())
         });
     }
 
@@ -211,14 +194,12 @@ impl TrainingJobs {
     pub(super) fn follow(&self, from: PathBuf, wanted: Weak<()>) {
         let folder = self.paths.runs.clone();
         self.in_background(move |outbox| {
-            let Some(folder) = folder else { return outbox.send(Update::Failed(NO_FOLDER.to_owned())) };
+            let folder = folder.ok_or(NO_FOLDER)?;
             let mut follower = Follower::new(&folder, &from);
             while wanted.upgrade().is_some() {
                 let mut lines = Vec::new();
-                if let Err(error) = follower.poll(|imported| lines.extend(imported.lines())) {
-                    let text = format!("{} is no longer followed: {error}.", visible_path(&from));
-                    return outbox.send(Update::Failed(text));
-                }
+                let polled = follower.poll(|imported| lines.extend(imported.lines()));
+                polled.map_err(|error| format!("{} is no longer followed: {error}.", visible_path(&from)))?;
                 match &lines[..] {
                     [] => {}
                     [line] => outbox.send(Update::notice(line.clone())),
@@ -226,17 +207,27 @@ impl TrainingJobs {
                 }
                 std::thread::sleep(Duration::from_millis(200));
             }
+            Ok(())
         });
     }
 
-    fn in_background(&self, work: impl FnOnce(&Outbox) + Send + 'static) {
+    /// Works in a thread of its own, and reports its failure to the window.
+    fn in_background(&self, work: impl FnOnce(&Outbox) -> Result<(), String> + Send + 'static) {
         let outbox = self.outbox.clone();
-        std::thread::spawn(move || work(&outbox));
+        std::thread::spawn(move || work(&outbox).unwrap_or_else(|error| outbox.send(Update::Failed(error))));
     }
 }
 
-/// Deletes runs by `delete`, which returns those that are gone, and reports the outcome of each to the window.
-fn delete(runs: Vec<RunFolder>, outbox: &Outbox, delete: impl FnMut(RunFolder) -> Result<Option<RunFolder>, String>) {
+/// Deletes runs by `delete`, which returns those that are gone.
+///
+/// # Errors
+///
+/// Fails with the reasons why some were not deleted.
+fn delete(
+    runs: Vec<RunFolder>,
+    outbox: &Outbox,
+    delete: impl FnMut(RunFolder) -> Result<Option<RunFolder>, String>,
+) -> Result<(), String> {
     let (mut gone, mut failures) = (Vec::new(), Vec::new());
     for outcome in runs.into_iter().map(delete) {
         match outcome {
@@ -247,9 +238,10 @@ fn delete(runs: Vec<RunFolder>, outbox: &Outbox, delete: impl FnMut(RunFolder) -
     if !gone.is_empty() {
         outbox.send(Update::Removed(gone));
     }
-    if !failures.is_empty() {
-        let what = if failures.len() == 1 { "A run was" } else { "Some runs were" };
-        outbox.send(Update::Failed(format!("{what} not deleted: {}", failures.join("\n"))));
+    match failures.len() {
+        0 => Ok(()),
+        1 => Err(format!("A run was not deleted: {}", failures[0])),
+        _ => Err(format!("Some runs were not deleted: {}", failures.join("\n"))),
     }
 }
 

@@ -104,7 +104,7 @@ impl List {
         self.search.mistake(ui);
         self.find(listed, sort);
         if runs.is_empty() {
-            let text = if listed.generation == 0 { "Reading the runs…" } else { "No runs yet. Start begins one." };
+            let text = if listed.generation == 0 { "Reading the runs…" } else { "No runs yet." };
             ui.add(Label::new(RichText::new(text).weak()).wrap());
         } else if self.found.is_empty() {
             let text = format!("None of {} runs matches the search.", runs.len());

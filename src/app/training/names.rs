@@ -113,34 +113,22 @@ fn optimizer(run: &Summary) -> Option<String> {
 /// optimizer, and the differences from other runs of its workload, or the learning rate and the batch size where
 /// nothing differs. The steps are shown with the status.
 pub(super) fn distinct_settings(runs: &[&Summary]) -> Vec<String> {
-    let mut settings = vec![String::new(); runs.len()];
     let is_mixed = runs.iter().any(|run| run.family != runs[0].family);
-    let mut families: BTreeMap<Family, Vec<usize>> = BTreeMap::new();
-    for (index, run) in runs.iter().enumerate() {
-        families.entry(run.family).or_default().push(index);
-    }
-    for members in families.into_values() {
-        let names: Vec<Option<&str>> = members
-            .iter()
-            .map(|index| runs[*index])
-            .map(|run| run.is_named.then_some(run.optimizer.as_str()))
-            .collect();
-        let texts = differing_by_key(&names, &members.iter().map(|index| of_list(runs[*index])).collect::<Vec<_>>());
-        // Runs that do not differ are described by the usual settings.
-        let is_alike = texts.iter().all(Vec::is_empty);
-        for (index, texts) in members.into_iter().zip(texts) {
-            let run = runs[index];
-            let family = run.family.filter(|_| is_mixed).map(str::to_owned);
-            let [rate, batch, ..] = traits(run);
-            let usual = rate.into_iter().chain(batch).chain(run.non_default_hyperparameters.iter().cloned());
-            let parts = family.into_iter().chain(optimizer(run)).chain(forked(run)).chain(texts);
-            settings[index] = parts.chain(usual.filter(|_| is_alike)).collect::<Vec<_>>().join(", ");
-        }
-    }
-    settings
+    let keys: Vec<_> = runs.iter().map(|run| (run.family, run.is_named.then_some(&run.optimizer))).collect();
+    let texts = differing_by_key(&keys, &runs.iter().map(|run| of_list(run)).collect::<Vec<_>>());
+    let differs = runs.iter().zip(&texts).filter(|(_, texts)| !texts.is_empty());
+    let differing: BTreeSet<_> = differs.map(|(run, _)| run.family).collect();
+    let settings = runs.iter().zip(texts).map(|(run, texts)| {
+        let family = run.family.filter(|_| is_mixed).map(str::to_owned);
+        let [rate, batch, ..] = traits(run);
+        // Workloads whose runs do not differ are described by the usual settings.
+        let usual = rate.into_iter().chain(batch).chain(run.non_default_hyperparameters.iter().cloned());
+        let usual = usual.filter(|_| !differing.contains(&run.family));
+        let parts = family.into_iter().chain(optimizer(run)).chain(forked(run)).chain(texts).chain(usual);
+        parts.collect::<Vec<_>>().join(", ")
+    });
+    settings.collect()
 }
-
-type Family = Option<&'static str>;
 
 /// Lists the settings that are named in a list if they differ: without the steps, and with the seed.
 fn of_list(run: &Summary) -> Vec<ShownSetting> {
@@ -218,24 +206,16 @@ fn bookkeeping(same: &[&CurveFacts]) -> Vec<Vec<String>> {
 /// Lists the parts of the curves' names: the workload if there are several, the optimizer, and the settings in which a
 /// curve differs from others of its title.
 fn name_parts(curves: &[CurveFacts], is_mixed: bool) -> Vec<Vec<String>> {
-    let mut titles: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (index, curve) in curves.iter().enumerate() {
-        titles.entry(&curve.title).or_default().push(index);
-    }
-    let mut parts = vec![Vec::new(); curves.len()];
-    for members in titles.into_values() {
-        let alike: Vec<&CurveFacts> = members.iter().map(|index| &curves[*index]).collect();
-        let settings: Vec<_> = alike.iter().map(|other| other.settings.clone()).collect();
-        let names: Vec<Option<&str>> = alike.iter().map(|it| it.is_named.then_some(it.optimizer.as_str())).collect();
-        let has_optimizers = alike.iter().any(|other| other.optimizer != alike[0].optimizer);
-        for ((index, curve), settings) in members.iter().zip(&alike).zip(differing_by_key(&names, &settings)) {
-            let needs_optimizer = curve.title.is_empty() || !settings.is_empty() || has_optimizers;
-            let family = curve.family.filter(|_| is_mixed).map(str::to_owned);
-            let optimizer = Some(curve.optimizer.clone()).filter(|name| needs_optimizer && !name.is_empty());
-            parts[*index] = family.into_iter().chain(optimizer).chain(settings).collect();
-        }
-    }
-    parts
+    let keys: Vec<_> = curves.iter().map(|curve| (&curve.title, curve.is_named.then_some(&curve.optimizer))).collect();
+    let settings: Vec<_> = curves.iter().map(|curve| curve.settings.clone()).collect();
+    let parts = curves.iter().zip(differing_by_key(&keys, &settings)).map(|(curve, settings)| {
+        let is_other = |other: &CurveFacts| other.title == curve.title && other.optimizer != curve.optimizer;
+        let needs_optimizer = curve.title.is_empty() || !settings.is_empty() || curves.iter().any(is_other);
+        let family = curve.family.filter(|_| is_mixed).map(str::to_owned);
+        let optimizer = Some(curve.optimizer.clone()).filter(|name| needs_optimizer && !name.is_empty());
+        family.into_iter().chain(optimizer).chain(settings).collect()
+    });
+    parts.collect()
 }
 
 /// Finds the first traits that together distinguish all of these, or all traits in which they differ if that is not

@@ -31,8 +31,7 @@ use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::editor::{AnyEditor, EditorStatus, PresetDraft};
 use crate::app::shell::export::{ExportKind, ExportSource};
 use crate::app::shell::files::OpenedContent;
-use crate::app::shell::jobs::Exports;
-use crate::app::shell::jobs::Wake;
+use crate::app::shell::jobs::{Job, Wake};
 use crate::app::shell::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
 use crate::app::widgets::setting::Pins;
 use crate::runs::REPLICATES;
@@ -48,6 +47,7 @@ const SEEN: Duration = Duration::from_millis(50);
 const UNSEEN: Duration = Duration::from_secs(5);
 
 /// The state of the training tab.
+#[derive(Default)]
 pub struct TrainingPanel {
     pub(super) wake: Wake,
     pub(super) paths: TrainingPaths,
@@ -59,8 +59,6 @@ pub struct TrainingPanel {
     pub(super) worker_card: WorkerCard,
     pub(super) editor: TrainingEditor,
     pub(super) pins: Pins,
-    /// The editor's number of the preset for which the controls were last drawn.
-    pub(super) scrolled: usize,
     pub(super) data_status: DataWatch,
     pub(super) listed: ListedRuns,
     pub(super) list: List,
@@ -80,7 +78,8 @@ pub struct TrainingPanel {
     pub(super) charts: Charts,
     /// Curves of an example, if they were shown.
     pub(super) example: Option<Example>,
-    pub(super) exports: Exports,
+    /// The comparison of runs in progress, which reads their settings.
+    pub(super) comparing: Option<Job<Action>>,
     /// The chosen runs of the table, which the sheet of exports shows next.
     pub(super) table_export: Option<TrainingExport>,
     pub(super) dialog: Option<Dialog>,
@@ -92,41 +91,19 @@ pub struct TrainingPanel {
 impl TrainingPanel {
     pub fn new(context: Context, paths: TrainingPaths) -> TrainingPanel {
         TrainingPanel {
-            has_queue: paths.runs.as_deref().is_some_and(|runs| Queue::of(runs).entries().is_ok_and(|it| !it.is_empty())),
+            has_queue: paths
+                .runs
+                .as_deref()
+                .is_some_and(|runs| Queue::of(runs).entries().is_ok_and(|it| !it.is_empty())),
             queue: QueueState::default(),
             wake: Wake::new(context, SEEN, UNSEEN),
             paths,
-            threads: None,
-            worker: WorkerState::Asked,
-            worker_card: WorkerCard::default(),
-            editor: TrainingEditor::first(Preset::WORKLOADS[0]),
-            pins: Pins::default(),
-            scrolled: 0,
-            data_status: DataWatch::default(),
-            listed: ListedRuns::default(),
-            list: List::default(),
-            table: RunTable::default(),
-            pens: Pens::default(),
-            selected: Vec::new(),
-            recalled: Vec::new(),
-            focus: None,
-            detail: None,
-            shown: DetailView::default(),
-            drawn: Vec::new(),
-            curve_names: Arc::default(),
-            curve_request: CurveRequest::default(),
-            charts: Charts::default(),
-            example: None,
-            exports: Exports::default(),
-            table_export: None,
-            dialog: None,
-            forks: false,
-            area: None,
+            ..TrainingPanel::default()
         }
     }
 
     pub fn open_run(&mut self, run: RunFolder) {
-        self.threads().jobs.send(WatcherCommand::Include(run.clone()));
+        self.threads().jobs.send(WatcherCommand::Include(run.path().to_owned()));
         self.select_only(vec![run]);
     }
 
@@ -219,7 +196,7 @@ impl TrainingPanel {
             let jobs = TrainingJobs::open(self.paths.clone(), self.wake.clone());
             jobs.find_worker();
             for path in &self.recalled {
-                jobs.send(WatcherCommand::IncludePath(path.clone()));
+                jobs.send(WatcherCommand::Include(path.clone()));
             }
             Threads { jobs, plotter: Plotter::start(self.wake.clone()) }
         })
@@ -304,7 +281,7 @@ impl TrainingPanel {
     /// Takes the updates of the threads, even while the panel is not shown.
     pub(super) fn take_updates(&mut self, is_shown: bool, requests: &mut Requests) {
         self.wake.show(is_shown);
-        self.exports.poll(requests);
+        requests.actions.extend(Job::take(&mut self.comparing).into_iter().flatten());
         if std::mem::take(&mut self.has_queue) {
             self.threads();
         }

@@ -123,12 +123,9 @@ impl TrainingPanel {
         let run = self.selected.last().cloned();
         let name = run.as_ref().and_then(|run| self.summary(run)).map_or_else(|| scan.title.clone(), Summary::in_full);
         let chosen = run.as_ref().map(|run| self.pens.of_scan(run)).unwrap_or_default();
-        match (show(ui, &scan.recolored(&chosen), &name, &chosen), run) {
-            (Some(ScanAction::Export), _) => requests.actions.push(Action::Export(None)),
-            (Some(ScanAction::Color(optimizer, color)), Some(run)) => {
-                self.pens.choose_in_scan(&run, optimizer, color);
-            }
-            _ => {}
+        let color = show(ui, &scan.recolored(&chosen), &name, &chosen, self.charts.is_presented, requests);
+        if let (Some((optimizer, color)), Some(run)) = (color, run) {
+            self.pens.choose_in_scan(&run, optimizer, color);
         }
     }
 }
@@ -231,7 +228,7 @@ impl ExportSource for TrainingExport {
                 csv(bytes)
             }
             (TrainingExport::Curves(curves), ..) if curves.runs.is_empty() => {
-                Err("Choose a run in the list, or several with their boxes.".to_owned())
+                Err("No run is chosen. Begin one, or choose some in the list.".to_owned())
             }
             (TrainingExport::Curves(curves), ExportKind::Figure, _) if curves.plots.is_empty() => {
                 Err("No shown plot has a curve. Choose others under “Plots”.".to_owned())
@@ -284,13 +281,18 @@ const PERCENT: f64 = 100.0;
 const SWATCH: Vec2 = vec2(16.0, 14.0);
 const AROUND: f64 = PERCENT * NEGLIGIBLE;
 
-pub(super) enum ScanAction {
-    Export,
-    Color(String, Option<[u8; 3]>),
-}
+/// An optimizer, and the colour that is chosen for it; `None` restores the usual one.
+type ChosenColor = (String, Option<[u8; 3]>);
 
-/// Shows the picture, in which these colours were chosen by the names of optimizers; returns the requested action.
-pub(super) fn show(ui: &mut Ui, scan: &ScanResult, name: &str, chosen: &ScanColors) -> Option<ScanAction> {
+/// Shows the picture, in which these colours were chosen by the names of optimizers; returns another choice.
+fn show(
+    ui: &mut Ui,
+    scan: &ScanResult,
+    name: &str,
+    chosen: &ScanColors,
+    is_presented: bool,
+    requests: &mut Requests,
+) -> Option<ChosenColor> {
     let known = scan.known();
     let all = scan.axes.grid_points();
     let rates = &scan.axes.learning_rates;
@@ -300,7 +302,9 @@ pub(super) fn show(ui: &mut Ui, scan: &ScanResult, name: &str, chosen: &ScanColo
         scan.axes.replicates,
         scan.axes.steps
     );
-    let export = ui.button("Export…").accessible_name("Export the scan").clicked();
+    if !is_presented && ui.button("Export…").accessible_name("Export the scan").clicked() {
+        requests.actions.push(Action::Export(None));
+    }
     ui.add(egui::Label::new(RichText::new(about).small().weak()).wrap());
     let color = colors(ui, scan, chosen);
     let height = ui.available_height();
@@ -316,11 +320,11 @@ pub(super) fn show(ui: &mut Ui, scan: &ScanResult, name: &str, chosen: &ScanColo
     ui.label(RichText::new(about).small().weak());
     plots.plots.iter_mut().for_each(|plot| plot.title = None);
     improvement(ui, scan, &plots, (ui.available_height() - 6.0).max(110.0));
-    export.then_some(ScanAction::Export).or(color)
+    color
 }
 
-fn colors(ui: &mut Ui, scan: &ScanResult, chosen: &ScanColors) -> Option<ScanAction> {
-    let mut action = None;
+fn colors(ui: &mut Ui, scan: &ScanResult, chosen: &ScanColors) -> Option<ChosenColor> {
+    let mut choice = None;
     let usual = scan.recolored(&ScanColors::new()).colors;
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().interact_size = SWATCH;
@@ -330,11 +334,11 @@ fn colors(ui: &mut Ui, scan: &ScanResult, chosen: &ScanColors) -> Option<ScanAct
             color_swatch(ui, &mut color, usual, help, &format!("Colour of {name}"));
             ui.label(RichText::new(name).small());
             if color != chosen.get(name).copied() {
-                action = Some(ScanAction::Color(name.clone(), color));
+                choice = Some((name.clone(), color));
             }
         }
     });
-    action
+    choice
 }
 
 /// Draws a plot of a scan. Returns the position of the pointer among the batch sizes.

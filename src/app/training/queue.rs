@@ -115,10 +115,11 @@ impl QueueWork {
         self.read = Some((Instant::now(), changed));
         // A folder that is temporarily unreadable keeps its last state.
         let Ok(entries) = self.queue.entries() else { return };
-        let entries = entries.into_iter().map(|entry| match self.state.entries.iter().find(|it| it.name == entry.name) {
-            Some(known) => Waiting { is_claimed: entry.is_claimed, ..known.clone() },
-            None => Waiting::of(entry),
-        });
+        let entries =
+            entries.into_iter().map(|entry| match self.state.entries.iter().find(|it| it.name == entry.name) {
+                Some(known) => Waiting { is_claimed: entry.is_claimed, ..known.clone() },
+                None => Waiting::of(entry),
+            });
         let state = QueueState { entries: entries.collect(), is_paused: self.queue.is_paused() };
         if state != self.state {
             self.state.clone_from(&state);
@@ -204,7 +205,8 @@ impl QueueState {
         let pace = self.seconds_per_step(listed, runs);
         scrolled_list(ui, |ui| {
             for (index, entry) in self.entries.iter().enumerate() {
-                let state = match listed.find(&runs.join(&entry.name)).filter(|run| run.facts.number("step").is_some()) {
+                let state = match listed.find(&runs.join(&entry.name)).filter(|run| run.facts.number("step").is_some())
+                {
                     Some(run) => run.status_line.clone(),
                     None => entry.waiting_text(pace),
                 };

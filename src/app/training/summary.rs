@@ -331,5 +331,9 @@ fn non_default_hyperparameters(rule: &RuleSpec) -> Vec<String> {
     settings.filter(|it| !it.is_usual).filter_map(ShownSetting::said).collect()
 }
 
+pub(super) fn color_of_rule(name: &str) -> [u8; 3] {
+    RuleKind::shown_as(name).map_or(NEUTRAL, |rule| rule.info().color)
+}
+
 /// The colour of runs whose optimizer is unknown, and of scans, which have several.
 pub(super) const NEUTRAL: [u8; 3] = [150; 3];

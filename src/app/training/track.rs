@@ -303,11 +303,11 @@ impl Track {
             return;
         }
         let width = (high - low) / view.columns as f64;
-        let (mut index, mut count) = (begin, 1);
+        let mut index = begin;
         while index < end {
             let x = position(index);
             let edge = value(low + (((x - low) / width).floor() + 1.0) * width);
-            count = count_below(&column[index..end], edge, count).max(1);
+            let count = column[index..end].partition_point(|&value| value < edge).max(1);
             take(x, index..index + count);
             index += count;
         }
@@ -326,15 +326,6 @@ impl Track {
         let x = axis.value(column[index]);
         Some(Nearest { x, value: self.raw.values()[index], smooth: self.smooth.values()[index], deviation })
     }
-}
-
-/// Counts a sorted column's values below an edge, quickly if the guess is close.
-fn count_below(column: &[f64], edge: f64, guess: usize) -> usize {
-    let (mut from, mut to) = (0, guess.max(1));
-    while to < column.len() && column[to] < edge {
-        (from, to) = (to, 2 * to);
-    }
-    from + column[from..to.min(column.len())].partition_point(|&value| value < edge)
 }
 
 /// The values of a track at a point.

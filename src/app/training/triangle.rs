@@ -4,7 +4,6 @@
 use std::cmp::Ordering;
 
 use egui::{Button, Color32, Label, RichText, ScrollArea, Sense, TextStyle, Ui, Vec2, vec2};
-use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_engine::shares::Shares;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::view::ticks::{grouped, significant};
@@ -14,7 +13,7 @@ use valleyscope_runs::{Measure, MetricValues};
 use super::detail::RunDetail;
 use super::list::line_with_name;
 use super::plotter::RunCurves;
-use super::summary::{NEUTRAL, Summary};
+use super::summary::{Summary, color_of_rule};
 use crate::app::widgets::form::cell;
 use crate::app::widgets::plot::describe;
 use crate::app::widgets::theme;
@@ -134,7 +133,7 @@ impl TriangleView {
             let ReferenceTriangle { noise, triangle, .. } = own.reference();
             let exponent = own.exponent.map_or_else(|| "unknown".to_owned(), |exponent| significant(exponent, 2));
             let text = format!("Pixels with {noise} noise (the run’s exponent is {exponent})");
-            let winners = triangle.optimizers.iter().map(|name| (rgb(rule_color(name)), name.as_str()));
+            let winners = triangle.optimizers.iter().map(|name| (rgb(color_of_rule(name)), name.as_str()));
             key(ui, RichText::new(text).small(), winners);
             let text = format!(
                 "A hypothesis: these are pixels of a toy valley. How often it has held on trainings so far (“Where is \
@@ -220,17 +219,13 @@ fn picture(ui: &mut Ui, size: Vec2, paths: &[(MeasuredPath, Pen)], own: &Measure
     let frame = TriangleFrame::within(area.shrink(2.0), canvas.style.em);
     frame.draw(&canvas);
     let triangle = &own.reference().triangle;
-    let colors: Vec<[u8; 3]> = triangle.optimizers.iter().map(|name| rule_color(name)).collect();
+    let colors: Vec<[u8; 3]> = triangle.optimizers.iter().map(|name| color_of_rule(name)).collect();
     frame.draw_pixels(&canvas, triangle, &colors);
     for (path, pen) in paths {
         frame.draw_path(&canvas, &path.shares, *pen);
     }
     describe(&response, "Triangle of the runs", || own.sentence());
     response.on_hover_text_at_pointer(format!("{HELP}\nEach line leads from a run’s first measures to its newest."));
-}
-
-fn rule_color(name: &str) -> [u8; 3] {
-    RuleKind::shown_as(name).map_or(NEUTRAL, |rule| rule.info().color)
 }
 
 /// Shows a text, and the meanings of colours.

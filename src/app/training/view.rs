@@ -22,6 +22,7 @@ use super::worker::{WorkerAction, WorkerState};
 use super::{controls, detail, list, queue};
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::export::ExportKind;
+use crate::app::shell::jobs::Job;
 use crate::app::shell::presets::PresetCatalog;
 use crate::app::shell::window::WindowLayout;
 use crate::app::shell::window::{Edge, PanelSizes, SidePanel};
@@ -40,6 +41,7 @@ impl TrainingPanel {
     ) {
         self.threads();
         self.list.search.update(&self.listed);
+        self.charts.is_presented = window.is_presenting();
         let is_table = self.table.choices.is_open && !window.is_presenting();
         let width = ui.available_width();
         if !window.is_presenting() {
@@ -113,15 +115,10 @@ impl TrainingPanel {
         let fault = self.fault();
         self.start_bar(ui, fault.as_ref());
         ui.separator();
-        let mut area = ScrollArea::vertical().auto_shrink(false).id_salt("training controls");
-        if std::mem::replace(&mut self.scrolled, self.editor.presets.saved_state_number())
-            != self.editor.presets.saved_state_number()
-        {
-            // Another preset is scrolled to its beginning.
-            area = area.vertical_scroll_offset(0.0);
-        }
-        area.show(ui, |ui| {
-            match self.worker_card.ui(ui, &self.worker, &self.paths, requests) {
+        // Each preset has its own scroll position.
+        let id = ("training controls", self.editor.presets.saved_state_number());
+        ScrollArea::vertical().auto_shrink(false).id_salt(id).show(ui, |ui| {
+            match self.worker_card.ui(ui, &self.worker, &self.paths, self.has_no_runs(), requests) {
                 Some(WorkerAction::CheckAgain) => self.check_worker(),
                 Some(WorkerAction::Cancel) => self.threads().jobs.cancel_install(),
                 None => {}
@@ -149,15 +146,18 @@ impl TrainingPanel {
         let has_worker = self.worker.handshake().is_some();
         ui.horizontal_wrapped(|ui| {
             let can_start = self.can_start(fault.is_none());
-            let mut start = ui.add_enabled(can_start, Button::new(RichText::new("Start").strong()));
-            if !has_worker {
-                start = start.on_disabled_hover_text(NOT_READY);
-            }
-            if start.accessible_name("Start the training").clicked() {
-                self.start();
-            }
-            if trainings.len() > 1 {
-                self.start_all(ui, &trainings, fault.is_none());
+            // Without runs and worker, the large button is the only one.
+            if !(self.has_no_runs() && matches!(self.worker, WorkerState::Missing(_))) {
+                let mut start = ui.add_enabled(can_start, Button::new(RichText::new("Start").strong()));
+                if !has_worker {
+                    start = start.on_disabled_hover_text(NOT_READY);
+                }
+                if start.accessible_name("Start the training").clicked() {
+                    self.start();
+                }
+                if trainings.len() > 1 {
+                    self.start_all(ui, &trainings, fault.is_none());
+                }
             }
             if let Some(handshake) = self.worker.handshake() {
                 let cuda = handshake.cuda.as_ref().map_or_else(|| "no CUDA".to_owned(), |cuda| format!("CUDA {cuda}"));
@@ -438,9 +438,9 @@ impl TrainingPanel {
         let name = |run: &RunFolder| self.summary(run).map_or_else(|| run.name(), |run| run.heading()[0].clone());
         let runs: Vec<(String, RunFolder)> = runs.into_iter().map(|run| (name(&run), run)).collect();
         let columns = move || runs.into_iter().map(|(name, run)| run_column(&run, name)).collect::<Result<Vec<_>, _>>();
-        self.exports.begin(ctx, move || match columns() {
+        self.comparing = Some(Job::start(ctx, move |_| match columns() {
             Ok(columns) => Action::ShowDifferences(Box::new(DifferenceTable::of(&columns))),
             Err(text) => Action::Report { title: "The runs were not compared".to_owned(), text },
-        });
+        }));
     }
 }

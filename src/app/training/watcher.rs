@@ -31,10 +31,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const SET_UP_TAIL: u64 = 16 * 1024;
 
 pub(super) enum WatcherCommand {
-    /// Watches a run that need not be in the folder of runs.
-    Include(RunFolder),
-    /// Watches the run at a path, if there is one.
-    IncludePath(PathBuf),
+    /// Watches the run at a path, if there is one, which need not be in the folder of runs.
+    Include(PathBuf),
     /// Sends the details of a run and their changes.
     Focus(Option<RunFolder>),
     Send(Vec<RunFolder>, RunCommand),
@@ -80,7 +78,8 @@ pub(super) struct Outbox {
 
 impl Outbox {
     pub(super) fn send(&self, update: Update) {
-        let is_seen_here_only = matches!(update, Update::Runs(..) | Update::Detail(..) | Update::Queue(_) | Update::SetUp(_));
+        let is_seen_here_only =
+            matches!(update, Update::Runs(..) | Update::Detail(..) | Update::Queue(_) | Update::SetUp(_));
         // The window may be closed.
         let _ = self.updates.send(update);
         if is_seen_here_only {
@@ -175,15 +174,12 @@ impl Watcher {
 
     fn handle_command(&mut self, command: WatcherCommand) {
         match command {
-            WatcherCommand::Include(run) => {
-                if !self.included.contains(&run) {
+            WatcherCommand::Include(path) => {
+                if let Ok(run) = RunFolder::open(&path)
+                    && !self.included.contains(&run)
+                {
                     self.included.push(run);
                     self.must_list = true;
-                }
-            }
-            WatcherCommand::IncludePath(path) => {
-                if let Ok(run) = RunFolder::open(&path) {
-                    self.handle_command(WatcherCommand::Include(run));
                 }
             }
             WatcherCommand::Focus(run) => {

@@ -13,7 +13,7 @@ use valleyscope_runs::{Handshake, LaunchError, SETUP, WorkerProgram, runs_folder
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::jobs::Job;
 use crate::app::shell::messages::Question;
-use crate::app::widgets::theme;
+use crate::app::widgets::form;
 use crate::runs::MetricAliases;
 
 /// The paths of runs and of the worker, and its installation.
@@ -49,8 +49,9 @@ impl TrainingPaths {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub enum WorkerState {
+    #[default]
     Asked,
     Ready(Handshake),
     /// The worker is not installed.
@@ -91,17 +92,20 @@ pub(super) struct WorkerCard {
 }
 
 impl WorkerCard {
+    /// Shows the state of the worker. `has_button` is whether a button elsewhere can install it.
     pub(super) fn ui(
         &mut self,
         ui: &mut Ui,
         worker: &WorkerState,
         paths: &TrainingPaths,
+        has_button: bool,
         requests: &mut Requests,
     ) -> Option<WorkerAction> {
         if let Some(installation) = self.installation.as_ref().filter(|installation| installation.is_at_work()) {
             return at_work(ui, installation, requests);
         }
         let can_be_set_up = paths.can_be_set_up();
+        let has_button = has_button && self.can_install(worker, paths);
         let (heading, reason) = match worker {
             WorkerState::Ready(handshake) => {
                 if let Some(problem) = &handshake.problem {
@@ -122,9 +126,7 @@ impl WorkerCard {
             WorkerState::Unusable(reason) => ("The training worker can't be used", Some(reason)),
         };
         let mut wanted = None;
-        let style = ui.style().clone();
-        theme::card(&style).show(ui, |ui| {
-            ui.set_width(ui.available_width());
+        form::framed(ui, |ui| {
             ui.label(RichText::new(heading).strong());
             self.last_outcome(ui);
             if let Some(reason) = reason {
@@ -133,7 +135,7 @@ impl WorkerCard {
             let help = "Training needs a second program, the worker, and PyTorch's libraries. Existing runs can be \
                         viewed without them.";
             ui.add(Label::new(RichText::new(help).small().weak()).wrap());
-            if can_be_set_up && paths.install.is_some() {
+            if can_be_set_up && paths.install.is_some() && !has_button {
                 self.button(ui);
             }
             ui.add(Label::new(RichText::new(manual_instructions(paths)).small().weak()).wrap());
@@ -247,10 +249,8 @@ fn command(ui: &mut Ui, requests: &mut Requests) -> Option<WorkerAction> {
 
 fn at_work(ui: &mut Ui, installation: &Installation, requests: &mut Requests) -> Option<WorkerAction> {
     let status = installation.status.as_ref()?;
-    let style = ui.style().clone();
     let mut cancelled = false;
-    theme::card(&style).show(ui, |ui| {
-        ui.set_width(ui.available_width());
+    form::framed(ui, |ui| {
         ui.label(RichText::new("The training worker is being set up").strong());
         let (step, steps) = status.step;
         let text = format!("Step {step} of {steps}: {}", status.message);

@@ -1,12 +1,11 @@
 //! The curves of a plot: lines, bands and points, drawn by the GPU or as shapes.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use eframe::egui_wgpu::{Callback, CallbackResources, CallbackTrait, RenderState, ScreenDescriptor, wgpu};
 use egui::emath::GuiRounding as _;
-use egui::{Color32, Id, PaintCallbackInfo, Pos2, Rect, Shape, Stroke, Ui};
-use egui_plot::{PlotBounds, PlotGeometry, PlotItem, PlotItemBase, PlotPoint, PlotTransform, PlotUi};
+use egui::{Align2, Color32, FontId, Id, PaintCallbackInfo, Painter, Pos2, Rect, Shape, Stroke, TextStyle, Ui};
+use egui_plot::{PlotPoint, PlotTransform};
 use valleyscope_engine::optimizer::{Marker, MarkerShape};
 use valleyscope_experiments::view::Dash;
 
@@ -38,108 +37,85 @@ pub(crate) fn near_line(line: &[[f64; 2]], view: [f64; 2]) -> Vec<[f64; 2]> {
     kept
 }
 
-/// The point of a position of a plot.
-pub(crate) type At<'a> = &'a dyn Fn([f64; 2]) -> Pos2;
-
-/// Adds a shape at positions of a plot. It has no readout, as the plot's own one shows the pointer's values.
-fn add(plot: &mut PlotUi<'_>, shape: impl Fn(At<'_>) -> Shape + 'static) {
-    plot.add(PlotShape::new(move |_: &Ui, transform: &PlotTransform| {
-        Some(shape(&|[x, y]| transform.position_from_point(&PlotPoint::new(x, y))))
-    }));
+/// Draws shapes at positions of a plot, above its grid.
+pub(crate) struct PlotPainter {
+    painter: Painter,
+    transform: PlotTransform,
+    font: FontId,
+    /// The ranges of positions in view.
+    view: [[f64; 2]; 2],
 }
 
-/// Draws a line through points, as far as it is near the view.
-pub(crate) fn line(plot: &mut PlotUi<'_>, points: &[[f64; 2]], stroke: Stroke, dash: Dash, view: [f64; 2]) {
-    let points = near_line(points, view);
-    add(plot, move |at| polylines(&[points.iter().copied().map(at).collect()], stroke, dash));
-}
+impl PlotPainter {
+    pub(crate) fn new(ui: &Ui, transform: PlotTransform, view: [[f64; 2]; 2]) -> PlotPainter {
+        let painter = ui.painter().with_clip_rect(transform.frame().intersect(ui.clip_rect()));
+        PlotPainter { painter, transform, font: TextStyle::Small.resolve(ui.style()), view }
+    }
 
-/// Draws a line as dashes of this length, in points, that leave a line below it visible.
-pub(crate) fn dashes(plot: &mut PlotUi<'_>, points: &[[f64; 2]], stroke: Stroke, length: f32, view: [f64; 2]) {
-    let points = near_line(points, view);
-    add(plot, move |at| {
-        let points: Vec<Pos2> = points.iter().copied().map(at).collect();
-        Shape::Vec(Shape::dashed_line(&points, stroke, length, length))
-    });
-}
+    /// Returns the point of a position.
+    pub(crate) fn at(&self, [x, y]: [f64; 2]) -> Pos2 {
+        self.transform.position_from_point(&PlotPoint::new(x, y))
+    }
 
-/// Fills the area between the low and the high ends `[x, low, high]`.
-pub(crate) fn band(plot: &mut PlotUi<'_>, ends: impl Iterator<Item = [f64; 3]>, color: Color32, view: [f64; 2]) {
-    let ends: Vec<[[f64; 2]; 2]> = ends.map(|[x, low, high]| [low, high].map(|y| [x, near(y, view)])).collect();
-    add(plot, move |at| band_shape(ends.iter().map(|ends| ends.map(at)), color));
-}
+    fn points(&self, line: &[[f64; 2]]) -> Vec<Pos2> {
+        near_line(line, self.view[1]).into_iter().map(|position| self.at(position)).collect()
+    }
 
-/// Draws a single point.
-pub(crate) fn point(
-    plot: &mut PlotUi<'_>,
-    [x, y]: [f64; 2],
-    shape: MarkerShape,
-    radius: f32,
-    color: Color32,
-    view: [f64; 2],
-) {
-    let position = [x, near(y, view)];
-    add(plot, move |at| marker_shape(Marker::filled(shape), at(position), radius, color, Stroke::NONE));
+    /// Draws a line, as far as it is near the view.
+    pub(crate) fn line(&self, line: &[[f64; 2]], stroke: Stroke, dash: Dash) {
+        self.painter.add(polylines(&[self.points(line)], stroke, dash));
+    }
+
+    /// Draws a line as dashes with these lengths and gaps, in points.
+    pub(crate) fn dashes(&self, line: &[[f64; 2]], stroke: Stroke, [dash, gap]: [f32; 2]) {
+        self.painter.extend(Shape::dashed_line(&self.points(line), stroke, dash, gap));
+    }
+
+    /// Returns the ends of a line from the lower to the upper edge.
+    pub(crate) fn upright(&self, x: f64) -> [[f64; 2]; 2] {
+        self.view[1].map(|y| [x, y])
+    }
+
+    /// Fills the area between the low and the high ends `[x, low, high]`.
+    pub(crate) fn band(&self, ends: impl Iterator<Item = [f64; 3]>, color: Color32) {
+        let ends = ends.map(|[x, low, high]| [low, high].map(|y| self.at([x, near(y, self.view[1])])));
+        self.painter.add(band_shape(ends, color));
+    }
+
+    /// Draws a single point.
+    pub(crate) fn point(&self, [x, y]: [f64; 2], shape: MarkerShape, radius: f32, color: Color32) {
+        let at = self.at([x, near(y, self.view[1])]);
+        self.painter.add(marker_shape(Marker::filled(shape), at, radius, color, Stroke::NONE));
+    }
+
+    /// Returns the width of a small text, in points.
+    pub(crate) fn width(&self, text: &str) -> f32 {
+        self.painter.layout_no_wrap(text.to_owned(), self.font.clone(), Color32::PLACEHOLDER).size().x
+    }
+
+    /// Writes a small text.
+    pub(crate) fn text(&self, at: [f64; 2], anchor: Align2, text: &str, color: Color32) {
+        self.painter.text(self.at(at), anchor, text, self.font.clone(), color);
+    }
+
+    /// Draws curves on the GPU, whose coordinates from 0 to 1 span the view.
+    pub(crate) fn curves(&self, name: &str, set: Arc<CurveSet>) {
+        let id = Id::unique(("curves", name)).value();
+        // Scrolled-out parts have no pixels, and a picture begins and ends with whole ones.
+        let scale = self.painter.pixels_per_point();
+        let visible = self.transform.frame().intersect(self.painter.ctx().content_rect()).round_to_pixels(scale);
+        let [x, y] = self.view;
+        let placement = curve_placement([0, 1].map(|end| self.at([x[end], y[end]])), visible, scale);
+        if visible.is_positive() {
+            self.painter.add(Callback::new_paint_callback(visible, Paint { id, set, placement }));
+        }
+    }
 }
 
 /// Creates the renderer for the window's device, once.
 pub(crate) fn install_curves(render_state: &RenderState) {
     let renderer = CurveRenderer::new(&render_state.device, render_state.target_format, 1);
     render_state.renderer.write().callback_resources.insert(renderer);
-}
-
-/// Adds curves that the GPU draws, whose coordinates from 0 to 1 span these ranges.
-pub(crate) fn curves(plot: &mut PlotUi<'_>, name: &str, set: Arc<CurveSet>, [x, y]: [[f64; 2]; 2]) {
-    let id = Id::unique(("curves", name)).value();
-    let corners = [0, 1].map(|end| PlotPoint::new(x[end], y[end]));
-    plot.add(PlotShape::new(move |ui: &Ui, transform: &PlotTransform| {
-        // Scrolled-out parts have no pixels, and a picture begins and ends with whole ones.
-        let scale = ui.pixels_per_point();
-        let visible = transform.frame().intersect(ui.ctx().content_rect()).round_to_pixels(scale);
-        let placement = curve_placement(corners.map(|corner| transform.position_from_point(&corner)), visible, scale);
-        let paint = Paint { id, set: Arc::clone(&set), placement };
-        visible.is_positive().then(|| Callback::new_paint_callback(visible, paint).into())
-    }));
-}
-
-/// An item of a plot that is drawn by a function.
-struct PlotShape<D> {
-    draw: D,
-    base: PlotItemBase,
-}
-
-impl<D> PlotShape<D> {
-    fn new(draw: D) -> PlotShape<D> {
-        PlotShape { draw, base: PlotItemBase::new(String::new()) }
-    }
-}
-
-impl<D: Fn(&Ui, &PlotTransform) -> Option<Shape>> PlotItem for PlotShape<D> {
-    fn shapes(&self, ui: &Ui, transform: &PlotTransform, shapes: &mut Vec<Shape>) {
-        shapes.extend((self.draw)(ui, transform));
-    }
-
-    fn initialize(&mut self, _x_range: RangeInclusive<f64>) {}
-
-    fn color(&self) -> Color32 {
-        Color32::TRANSPARENT
-    }
-
-    fn geometry(&self) -> PlotGeometry<'_> {
-        PlotGeometry::None
-    }
-
-    fn bounds(&self) -> PlotBounds {
-        PlotBounds::NOTHING
-    }
-
-    fn base(&self) -> &PlotItemBase {
-        &self.base
-    }
-
-    fn base_mut(&mut self) -> &mut PlotItemBase {
-        &mut self.base
-    }
 }
 
 /// Returns the placement of curves in a picture of this part of the window, if their coordinates 0 and 1 are there.

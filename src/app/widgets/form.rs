@@ -103,11 +103,18 @@ pub(crate) fn folded_card(ui: &mut Ui, title: &str, has_to_be_open: bool, conten
 }
 
 fn card_of(ui: &mut Ui, heading: CollapsingHeader, contents: impl FnOnce(&mut Ui)) {
-    let style = ui.style().clone();
-    theme::card(&style).show(ui, |ui| {
-        ui.set_width(ui.available_width());
+    framed(ui, |ui| {
         heading.show_unindented(ui, contents);
     });
+}
+
+/// Shows the frame of a card, as wide as there is room.
+pub(crate) fn framed<R>(ui: &mut Ui, contents: impl FnOnce(&mut Ui) -> R) -> R {
+    let frame = theme::card(ui.style()).show(ui, |ui| {
+        ui.set_width(ui.available_width());
+        contents(ui)
+    });
+    frame.inner
 }
 
 /// Shows why a setting cannot be used.

@@ -1,5 +1,6 @@
 //! Icons on buttons, markers of optimizers, and colour swatches, drawn without a font.
 
+use eframe::icon_data::from_png_bytes;
 use egui::color_picker::{Alpha, color_picker_color32};
 use egui::{
     Button, Color32, IconData, Label, Popup, PopupCloseBehavior, Pos2, Rect, Response, RichText, Role, Sense, Shape,
@@ -7,7 +8,7 @@ use egui::{
 };
 use valleyscope_engine::optimizer::{Marker, MarkerShape, markers};
 use valleyscope_engine::simulation::OptimizerSpec;
-use valleyscope_experiments::view::{contrasting, simulation_colors};
+use valleyscope_experiments::view::{contrasting, legible, simulation_colors};
 
 use super::theme::background;
 use crate::draw::marker_shape;
@@ -117,29 +118,9 @@ fn shapes(icon: Icon, rect: Rect, color: Color32) -> Vec<Shape> {
     }
 }
 
-/// Draws the window's icon: the narrowing valley, darkest on its floor.
+/// Returns the window's icon: the narrowing valley, darkest on its floor.
 pub(crate) fn window_icon() -> IconData {
-    const SIDE: u32 = 64;
-    let mut rgba = Vec::with_capacity((4 * SIDE * SIDE) as usize);
-    for row in 0..SIDE {
-        for column in 0..SIDE {
-            let x = (f64::from(column) + 0.5) / f64::from(SIDE);
-            let y = 1.0 - (f64::from(row) + 0.5) / f64::from(SIDE);
-            let u = 0.25 + 1.6 * (0.5 * (x + y));
-            let v = 2.6 * (y - x);
-            let height = 1.0 - (-2.0 * u * u * v * v).exp();
-            let [red, green, blue] = valleyscope_experiments::view::Colormap::Viridis.rgb(0.12 + 0.8 * height);
-            let corner = (x - 0.5).abs().max((y - 0.5).abs()) > 0.44 && corner_distance(x, y) > 0.12;
-            rgba.extend([red, green, blue, if corner { 0 } else { 255 }]);
-        }
-    }
-    IconData { rgba, width: SIDE, height: SIDE }
-}
-
-/// Computes the distance of a point from the centre of the nearest rounded corner; 0 away from the corners.
-fn corner_distance(x: f64, y: f64) -> f64 {
-    let beyond = |t: f64| ((t - 0.5).abs() - 0.38).max(0.0);
-    beyond(x).hypot(beyond(y))
+    from_png_bytes(include_bytes!("../../../assets/icon.png")).expect("the icon is a PNG file")
 }
 
 pub(crate) fn marker_of(optimizers: &[OptimizerSpec], id: u32) -> Marker {
@@ -168,6 +149,12 @@ pub(crate) fn color_of(optimizers: &[OptimizerSpec], id: u32) -> Color32 {
 /// Adjusts a colour for lines on the theme's background.
 pub fn line_color(color: Color32, theme: Theme) -> Color32 {
     let [red, green, blue] = contrasting([color.r(), color.g(), color.b()], background(theme));
+    Color32::from_rgb(red, green, blue)
+}
+
+/// Adjusts a colour for text on the theme's background.
+pub(crate) fn text_color(color: Color32, theme: Theme) -> Color32 {
+    let [red, green, blue] = legible([color.r(), color.g(), color.b()], background(theme));
     Color32::from_rgb(red, green, blue)
 }
 

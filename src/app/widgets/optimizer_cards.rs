@@ -4,21 +4,24 @@ use egui::collapsing_header::CollapsingState;
 use egui::{Align, Button, Layout, RichText, Role, TextEdit, TextStyle, Ui, WidgetInfo, vec2};
 use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec};
 use valleyscope_engine::quantity::LearningRate;
-use valleyscope_engine::simulation::{OptimizerSpec, states_other_settings};
+use valleyscope_engine::simulation::{OptimizerSpec, distinct_name, states_other_settings};
 use valleyscope_engine::terminal_escape::{is_unseen, is_visible_name};
 
+use super::form;
 use super::form::Highlight;
 use super::icons::color_swatch;
+use super::text_editor;
 use super::text_editor::{RuleChoice, TextEditor, TextTab};
-use super::{text_editor, theme};
 use crate::app::shell::actions::{Action, Requests};
 
 /// An optimizer of a tab's settings.
-pub(crate) trait CardOptimizer {
-    /// The id, unique among the optimizers of the tab; `index` is the optimizer's index.
-    fn id(&self, index: usize) -> u32;
+pub(crate) trait CardOptimizer: Clone {
+    fn new(rule: RuleSpec) -> Self;
 
     fn parts(&mut self) -> CardParts<'_>;
+
+    /// Returns the name, or else the usual one.
+    fn label(&self) -> &str;
 
     /// Returns the rule with its learning rate, or with the first of several.
     fn rated(&self) -> RatedRule;
@@ -35,6 +38,8 @@ pub(crate) trait CardOptimizer {
 
 /// The parts of an optimizer that its card sets in all tabs.
 pub(crate) struct CardParts<'a> {
+    /// The id, unique among the optimizers of the tab; `None` where their indices identify them.
+    pub id: Option<&'a mut u32>,
     pub name: &'a mut Option<String>,
     pub color: &'a mut Option<[u8; 3]>,
     pub rule: &'a mut RuleSpec,
@@ -79,7 +84,7 @@ impl OptimizerCards<'_> {
     ) -> Option<CardEdit> {
         let mut edit = None;
         for (index, optimizer) in optimizers.iter_mut().enumerate() {
-            let id = optimizer.id(index);
+            let id = id(optimizer, index);
             let card = Card { of: self, name: &self.names[index], index, id };
             let before = stated(optimizer);
             let shown =
@@ -110,11 +115,33 @@ impl OptimizerCards<'_> {
         shown.inner.map(|kind| CardEdit::Add((self.usual)(kind)))
     }
 
-    /// Opens the text of a new optimizer, if it has a typed rule.
-    pub(crate) fn open_text(&self, ui: &Ui, id: u32, rule: &RuleSpec) {
-        if rule.kind().typed().is_some() {
-            TextEditor::<RuleKind>::new(self.tab, id, "").open(ui.ctx());
+    /// Carries out a change of the list. A new optimizer is the last one, with a unique id and name; the text of a new
+    /// typed rule is opened.
+    pub(crate) fn apply<O: CardOptimizer>(&self, ui: &Ui, optimizers: &mut Vec<O>, edit: &CardEdit) {
+        let (mut new, typed) = match *edit {
+            CardEdit::Add(rule) => (O::new(rule), Some(rule)),
+            CardEdit::Duplicate(index, typed) => (optimizers[index].clone(), typed),
+            CardEdit::Remove(index) => return drop(optimizers.remove(index)),
+            CardEdit::Replaced(_) => return,
+        };
+        let ids: Vec<u32> = optimizers.iter_mut().enumerate().map(|(index, other)| id(other, index)).collect();
+        let highest = ids.iter().copied().max().unwrap_or(u32::MAX);
+        let mut unused = (1..).map(|by| highest.wrapping_add(by)).filter(|id| !ids.contains(id));
+        let unused = unused.next().expect("a tab has few optimizers");
+        let parts = new.parts();
+        parts.id.into_iter().for_each(|id| *id = unused);
+        *parts.color = None;
+        if let Some(rule) = typed {
+            (*parts.name, *parts.rule) = (None, rule);
         }
+        let name = distinct_name(new.label(), |name| self.names.iter().any(|other| other == name));
+        if name != new.label() {
+            *new.parts().name = Some(name);
+        }
+        if typed.is_some_and(|rule| rule.kind().typed().is_some()) {
+            TextEditor::<RuleKind>::new(self.tab, unused, "").open(ui.ctx());
+        }
+        optimizers.push(new);
     }
 
     fn has_room(&self) -> bool {
@@ -124,6 +151,10 @@ impl OptimizerCards<'_> {
     fn full(&self) -> String {
         format!("At most {} optimizers fit.", self.most)
     }
+}
+
+fn id(optimizer: &mut impl CardOptimizer, index: usize) -> u32 {
+    optimizer.parts().id.map_or(index as u32, |id| *id)
 }
 
 /// Returns what the name of an optimizer may state.
@@ -148,9 +179,7 @@ impl Card<'_> {
         status: &mut impl FnMut(&mut Ui, usize, &mut O),
         settings: &mut impl FnMut(&mut Ui, usize, &mut O),
     ) -> Option<CardEdit> {
-        let style = ui.style().clone();
-        let card = theme::card(&style).show(ui, |ui| {
-            ui.set_width(ui.available_width());
+        form::framed(ui, |ui| {
             let id = ui.make_persistent_id("card");
             let mut state = CollapsingState::load_with_default_open(ui.ctx(), id, true);
             if Highlight::includes_control_of(ui.ctx(), self.name) {
@@ -172,8 +201,7 @@ impl Card<'_> {
             let name = format!("{}: card", self.name);
             toggle.widget_info(|| WidgetInfo::labeled(Role::DisclosureTriangle, true, &name));
             body.and_then(|body| body.inner)
-        });
-        card.inner
+        })
     }
 
     fn editor(&self) -> TextEditor<'_, RuleKind> {
@@ -244,15 +272,8 @@ impl Card<'_> {
 
     fn text_button(&self, ui: &mut Ui, rule: &RuleSpec) -> bool {
         let is_typed = rule.kind().typed().is_some();
-        let has_mistake = self.editor().has_mistake(ui.ctx(), rule);
-        let (label, help) = match (is_typed, has_mistake) {
-            (true, true) => ("Edit text", "The name or the text has a mistake; the last valid rule is in use"),
-            (true, false) => ("Edit text", "Edit the rule's text"),
-            (false, _) => ("As text", "Edit a copy of the rule as text"),
-        };
-        let label = RichText::new(label).small();
-        let label = if has_mistake { label.color(ui.visuals().error_fg_color) } else { label };
-        let button = ui.add_enabled(self.of.has_room() || is_typed, Button::new(label));
+        let (button, help) = self.editor().button(ui, if is_typed { "Edit text" } else { "As text" }, rule);
+        let button = ui.add_enabled(self.of.has_room() || is_typed, button);
         let button = button.on_disabled_hover_text(self.of.full()).on_hover_text(help);
         button.accessible_name(format!("{}: text", self.name)).clicked()
     }

@@ -7,13 +7,14 @@ use egui::{
     Align2, Color32, Context, FontId, Grid, Id, Rangef, Rect, RectAlign, Response, Sense, Shape, Stroke, TextFormat,
     TextStyle, Tooltip, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
-use egui_plot::{AxisHints, GridMark, Plot, PlotBounds, PlotPoint, PlotTransform, PlotUi, VLine};
-use valleyscope_experiments::view::AxisScale;
+use egui_plot::{AxisHints, GridMark, Plot, PlotBounds, PlotPoint, PlotTransform};
 use valleyscope_experiments::view::ticks::{Ticks, significant};
+use valleyscope_experiments::view::{AxisScale, Dash};
 
+use super::icons::text_color;
 use super::theme;
 
-pub(crate) use super::curves::{band, curves, dashes, install_curves, line, near_line, point};
+pub(crate) use super::curves::{PlotPainter, install_curves, near_line};
 
 /// The distances between labels beside each other and above each other, in points.
 const BESIDE: f64 = 46.0;
@@ -93,17 +94,18 @@ impl PlotFrame {
     }
 
     /// Shows the plot with the contents that `draw` adds.
-    pub(crate) fn show<'p>(&self, ui: &mut Ui, plot: Plot<'p>, draw: impl FnOnce(&mut PlotUi<'p>) + 'p) -> ShownPlot {
+    pub(crate) fn show(&self, ui: &mut Ui, plot: Plot<'_>, draw: impl FnOnce(&PlotPainter)) -> ShownPlot {
         let [x, y] = [0, 1].map(|axis: usize| self.axes[axis].range);
-        let (cursor, pointer) = (ui.visuals().weak_text_color(), self.pointer);
-        let shown = self.framed(ui, plot).show(ui, move |plot| {
+        let shown = self.framed(ui, plot).show(ui, |plot| {
             plot.set_plot_bounds_x(x[0]..=x[1]);
             plot.set_plot_bounds_y(y[0]..=y[1]);
-            draw(plot);
-            if let Some(pointer) = pointer {
-                plot.vline(VLine::new("pointer", pointer).color(cursor).width(1.0).allow_hover(false));
-            }
         });
+        let painter = PlotPainter::new(ui, shown.transform, [x, y]);
+        draw(&painter);
+        if let Some(pointer) = self.pointer {
+            let stroke = Stroke::new(1.0, ui.visuals().weak_text_color());
+            painter.line(&painter.upright(pointer), stroke, Dash::Solid);
+        }
         let position = |at| shown.transform.value_from_position(at);
         let pointer = shown.response.hover_pos().map(position).map(|position| [position.x, position.y]);
         let gesture = if self.is_moved[0] {
@@ -320,8 +322,8 @@ impl ShownPlot {
         ui.painter().with_clip_rect(frame).text(frame.center(), Align2::CENTER_CENTER, text, font, color);
     }
 
-    /// Writes names at the ends of curves, the first ones first. The plot has a `gutter` of this width at its right. Names
-    /// move up or down to have room; one that would be too far from its curve is left out.
+    /// Writes names at the ends of curves, in the order of the ends. The plot has a `gutter` of this width at its right.
+    /// Names move up or down to have room; of too many, some are left out.
     pub(crate) fn name_ends(&self, ui: &Ui, gutter: f32, curves: &[CurveEnd]) {
         let font = TextStyle::Small.resolve(ui.style());
         let line = ui.fonts_mut(|fonts| fonts.row_height(&font));
@@ -336,7 +338,7 @@ impl ShownPlot {
             let at = pos2(end.x.min(frame.right()) + 0.7 * NAME_GAP, height);
             let stroke = Stroke::new(0.8, curve.color.gamma_multiply(0.7));
             painter.line_segment([end + vec2(1.5, 0.0), at - vec2(1.5, 0.0)], stroke);
-            painter.text(at, Align2::LEFT_CENTER, &curve.name, font.clone(), curve.color);
+            painter.text(at, Align2::LEFT_CENTER, &curve.name, font.clone(), text_color(curve.color, ui.theme()));
         }
     }
 
@@ -376,18 +378,51 @@ impl ShownPlot {
 /// The farthest that a name is moved from the end of its curve, in lines.
 const FARTHEST_NAME: f32 = 2.5;
 
-/// Returns the heights of names as high as a `line`, within a range and as near as possible to the wanted heights; one
-/// without room near its curve is left out.
+/// Returns the heights of names as high as a `line`, within a range and as near as possible to the wanted heights, in
+/// the same order. Where there are too many names, those closest to their neighbours are left out; the outermost stay.
 fn spread(wanted: &[f32], line: f32, range: Rangef) -> Vec<Option<f32>> {
-    let mut heights: Vec<Option<f32>> = Vec::new();
-    for &wanted in wanted {
-        let is_free = |height: &f32| {
-            let is_apart = |other: &f32| (other - height).abs() >= 0.95 * line;
-            range.contains(*height) && heights.iter().flatten().all(is_apart)
-        };
-        let steps = (0..=(4.0 * FARTHEST_NAME) as usize).map(|step| 0.25 * step as f32 * line);
-        let found = steps.flat_map(|away| [wanted + away, wanted - away]).find(is_free);
-        heights.push(found);
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
+    loop {
+        let sorted: Vec<f32> = order.iter().map(|index| range.clamp(wanted[*index])).collect();
+        let heights = apart(&sorted, line, range);
+        let fits = |(height, wanted): (&f32, &f32)| (height - wanted).abs() <= FARTHEST_NAME * line;
+        if order.len() <= 2 || heights.iter().zip(&sorted).all(fits) {
+            let mut found = vec![None; wanted.len()];
+            order.iter().zip(&heights).for_each(|(index, height)| found[*index] = Some(*height));
+            return found;
+        }
+        let gap = |inner: &usize| sorted[inner + 1] - sorted[inner - 1];
+        let closest = (1..order.len() - 1).min_by(|a, b| gap(a).total_cmp(&gap(b)));
+        order.remove(closest.expect("there are at least three"));
+    }
+}
+
+/// Moves sorted heights apart by at least a `line`, groups of them together, and keeps them in a range if they fit.
+fn apart(sorted: &[f32], line: f32, range: Rangef) -> Vec<f32> {
+    // The least squares solution: a group's first height is the mean of what its members want it to be.
+    let mut groups: Vec<(f32, usize)> = Vec::new();
+    for &wanted in sorted {
+        groups.push((wanted, 1));
+        while let [.., (above, count), (below, added)] = groups[..]
+            && above + line * count as f32 > below
+        {
+            let sum = above * count as f32 + (below - line * count as f32) * added as f32;
+            groups.pop();
+            groups.pop();
+            groups.push((sum / (count + added) as f32, count + added));
+        }
+    }
+    let heights = groups.iter().flat_map(|(first, count)| (0..*count).map(move |index| first + line * index as f32));
+    let mut heights: Vec<f32> = heights.collect();
+    let (mut highest, mut lowest) = (range.min, range.max);
+    for height in &mut heights {
+        *height = height.max(highest);
+        highest = *height + line;
+    }
+    for height in heights.iter_mut().rev() {
+        *height = height.min(lowest);
+        lowest = *height - line;
     }
     heights
 }
@@ -473,13 +508,16 @@ mod readout_tests {
     fn names_at_the_ends_of_curves_do_not_overlap_and_stay_near_their_curves() {
         let range = Rangef::new(5.0, 155.0);
         assert_eq!(spread(&[20.0, 60.0], 10.0, range), [Some(20.0), Some(60.0)], "with room they are at the ends");
-        assert_eq!(spread(&[52.0, 48.0], 10.0, range), [Some(52.0), Some(40.5)]);
-        assert_eq!(spread(&[200.0, -2.0], 10.0, range), [None, Some(5.5)], "inside of the plot");
+        assert_eq!(spread(&[52.0, 48.0], 10.0, range), [Some(55.0), Some(45.0)], "in the order of the curves");
+        assert_eq!(
+            spread(&[60.0, 52.0, 48.0], 10.0, range),
+            [Some(63.0 + 1.0 / 3.0), Some(53.0 + 1.0 / 3.0), Some(43.0 + 1.0 / 3.0)]
+        );
+        assert_eq!(spread(&[200.0, -2.0], 10.0, range), [Some(155.0), Some(5.0)], "inside of the plot");
         let crowded: Vec<f32> = (0..16).map(|index| 80.0 + 0.1 * index as f32).collect();
         let heights = spread(&crowded, 10.0, range);
-        assert!(heights[0].is_some() && heights.contains(&None), "{heights:?}");
-        let mut placed: Vec<f32> = heights.iter().flatten().copied().collect();
-        placed.sort_by(f32::total_cmp);
+        assert!(heights[0].is_some() && heights[15].is_some() && heights.contains(&None), "{heights:?}");
+        let placed: Vec<f32> = heights.iter().flatten().copied().collect();
         assert!(placed.len() >= 4 && placed.windows(2).all(|pair| pair[1] - pair[0] >= 9.4), "{placed:?}");
         for (height, wanted) in heights.iter().zip(crowded) {
             assert!(height.is_none_or(|height| (height - wanted).abs() <= 10.0 * FARTHEST_NAME), "{heights:?}");

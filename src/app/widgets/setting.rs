@@ -31,25 +31,8 @@ pub(crate) enum SliderStyle<'a> {
         path: SettingPath,
         actions: &'a [RowAction],
     },
-    /// The control is outside of its owner's card and has the owner's name before its own.
+    /// The control of a presentation, with the owner's name before its own and without help.
     Named(SettingPath),
-}
-
-impl SliderStyle<'_> {
-    fn setting(&self) -> Option<&SettingPath> {
-        match self {
-            SliderStyle::Plain => None,
-            SliderStyle::Row { path, .. } | SliderStyle::Named(path) => Some(path),
-        }
-    }
-
-    fn is_named(&self) -> bool {
-        match self {
-            SliderStyle::Plain => false,
-            SliderStyle::Row { pins, path, .. } => pins.has(path),
-            SliderStyle::Named(_) => true,
-        }
-    }
 }
 
 /// The width below which a control with its owner's name has this name above its slider, in points.
@@ -66,12 +49,24 @@ impl Control<'_> {
     /// Shows the control in one of its styles: in one line, or in two where the slider would be too short.
     pub(crate) fn show_as(&self, ui: &mut Ui, owner: &str, value: &mut f64, mut style: SliderStyle<'_>) {
         let name = form::owned(owner, self.of.label);
-        let label = if style.is_named() { &name } else { self.of.label };
-        let motion = style.setting().and_then(|setting| Motion::of(ui.ctx(), setting));
-        let help = SliderHelp { text: self.help(motion.as_ref()), beside: ui.max_rect().x_range() };
-        let gap = ui.spacing().item_spacing.x;
-        let buttons = gap + if matches!(style, SliderStyle::Named(_)) { 1.0 } else { 2.0 } * form::BUTTON_SIDE;
-        let least = if matches!(style, SliderStyle::Named(_)) { NAMED_WIDTH } else { form::ONE_LINE_WIDTH };
+        let (setting, is_named) = match &style {
+            SliderStyle::Plain => (None, false),
+            SliderStyle::Row { pins, path, .. } => (Some(path), pins.has(path)),
+            SliderStyle::Named(path) => (Some(path), true),
+        };
+        let label = if is_named { &name } else { self.of.label };
+        let motion = setting.and_then(|setting| motion_of(ui.ctx(), setting));
+        // In a presentation, the help would cover the run.
+        let text = match style {
+            SliderStyle::Named(_) => String::new(),
+            _ => self.help(motion.as_deref()),
+        };
+        let help = SliderHelp { text, beside: ui.max_rect().x_range() };
+        let (buttons, least) = match style {
+            SliderStyle::Named(_) => (1.0, NAMED_WIDTH),
+            _ => (2.0, form::ONE_LINE_WIDTH),
+        };
+        let buttons = ui.spacing().item_spacing.x + buttons * form::BUTTON_SIDE;
         let shown = ui.scope(|ui| {
             if ui.available_width() < least {
                 ui.horizontal(|ui| {
@@ -102,10 +97,10 @@ impl Control<'_> {
     }
 
     /// Returns the explanation of the setting and of its motion.
-    fn help(&self, motion: Option<&Motion>) -> String {
+    fn help(&self, motion: Option<&str>) -> String {
         let text = self.of.explanation();
         match motion {
-            Some(Motion(description)) => format!("{text}\n\n{description} Drag the slider to stop it."),
+            Some(motion) => format!("{text}\n\n{motion} Drag the slider to stop it."),
             None => text,
         }
     }
@@ -451,6 +446,9 @@ struct SliderHelp {
 impl SliderHelp {
     /// Shows the help while the pointer is on a part of the control.
     fn explain(&self, part: &Response) {
+        if self.text.is_empty() {
+            return;
+        }
         let mut tooltip = Tooltip::for_enabled(part);
         let control = Rect::from_x_y_ranges(self.beside, part.rect.y_range());
         tooltip.popup = tooltip.popup.anchor(control).align(RectAlign::RIGHT_START);
@@ -458,19 +456,20 @@ impl SliderHelp {
     }
 }
 
-/// The description of a slider's motion, as in "Moves from 1 to 2 in 10 s."
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Motion(pub String);
+/// The motions of sliders in words, as in "Moves from 1 to 2 in 10 s."
+type Motions = Arc<Vec<(SettingPath, String)>>;
 
-impl Motion {
-    /// Sets the motions of all sliders, for the controls of this frame.
-    pub(crate) fn set_all(ctx: &Context, all: Vec<(SettingPath, Motion)>) {
-        ctx.data_mut(|data| data.insert_temp(Id::unique("motions of sliders"), Arc::new(all)));
-    }
+fn motions_id() -> Id {
+    Id::unique("motions of sliders")
+}
 
-    /// Returns the motion of a slider, if it moves.
-    pub(crate) fn of(ctx: &Context, setting: &SettingPath) -> Option<Motion> {
-        let all: Arc<Vec<(SettingPath, Motion)>> = ctx.data(|data| data.get_temp(Id::unique("motions of sliders")))?;
-        all.iter().find(|(other, _)| other == setting).map(|(_, motion)| motion.clone())
-    }
+/// Sets the motions of all sliders, for the controls of this frame.
+pub(crate) fn set_motions(ctx: &Context, all: Vec<(SettingPath, String)>) {
+    ctx.data_mut(|data| data.insert_temp::<Motions>(motions_id(), Arc::new(all)));
+}
+
+/// Returns the motion of a slider, if it moves.
+fn motion_of(ctx: &Context, setting: &SettingPath) -> Option<String> {
+    let all: Motions = ctx.data(|data| data.get_temp(motions_id()))?;
+    all.iter().find(|(other, _)| other == setting).map(|(_, motion)| motion.clone())
 }

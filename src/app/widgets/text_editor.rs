@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use egui::text::{LayoutJob, TextFormat};
 use egui::{
-    Align, CollapsingHeader, Context, Galley, Id, Key, Label, Layout, RichText, ScrollArea, Stroke, TextBuffer,
+    Align, Button, CollapsingHeader, Context, Galley, Id, Key, Label, Layout, RichText, ScrollArea, Stroke, TextBuffer,
     TextEdit, TextStyle, Ui, Window, vec2,
 };
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::language::{TokenKind, tokens};
-use valleyscope_engine::typed_text::TypedError;
+use valleyscope_engine::typed_text::{Compiled, Interned, TypedError};
 
 use super::form;
 
@@ -39,16 +39,6 @@ pub(crate) enum TextTab {
 }
 
 impl TextTab {
-    /// The tab's part of the ids of widgets.
-    pub(crate) fn key(self) -> &'static str {
-        match self {
-            TextTab::Simulation => "landscape",
-            TextTab::Sweep => "sweep",
-            TextTab::Training => "training",
-            TextTab::Scan => "scan",
-        }
-    }
-
     /// Describes when a changed text takes effect.
     fn effect(self) -> &'static str {
         match self {
@@ -68,7 +58,7 @@ struct Draft {
     /// The name and the text at the last valid state.
     of: (String, String),
     #[serde(skip)]
-    mistake: Option<Mistake>,
+    mistake: Option<TypedError>,
     /// Whether the name and the text were read since the program started.
     #[serde(skip)]
     is_read: bool,
@@ -98,7 +88,7 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
     }
 
     fn id(&self) -> Id {
-        Id::unique((K::TEXTS.noun, "text", (self.tab.key(), self.optimizer)))
+        Id::unique((K::Compiled::NOUN, "text", (self.tab, self.optimizer)))
     }
 
     pub(crate) fn open(&self, ctx: &Context) {
@@ -106,20 +96,32 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
     }
 
     /// Whether the typed name or text has a mistake, so that `spec` differs from it.
-    pub(crate) fn has_mistake(&self, ctx: &Context, spec: &K::Spec) -> bool {
+    fn has_mistake(&self, ctx: &Context, spec: &K::Spec) -> bool {
         let draft = ctx.data_mut(|data| data.get_persisted::<Draft>(self.id()));
         in_force(K::of(spec)).zip(draft).is_some_and(|(in_force, draft)| in_force == draft.of && draft.is_refused())
+    }
+
+    /// Makes the button that opens the text, with its help.
+    pub(crate) fn button(&self, ui: &Ui, label: &str, spec: &K::Spec) -> (Button<'static>, String) {
+        let (noun, has_mistake) = (K::Compiled::NOUN, self.has_mistake(ui.ctx(), spec));
+        let help = match (K::of(spec).typed(), has_mistake) {
+            (Some(_), true) => format!("The name or the text has a mistake; the last valid {noun} is in use"),
+            (Some(_), false) => format!("Edit the {noun}'s text"),
+            (None, _) => format!("Edit a copy of the {noun} as text"),
+        };
+        let label = RichText::new(label).small();
+        (Button::new(if has_mistake { label.color(ui.visuals().error_fg_color) } else { label }), help)
     }
 
     /// Shows the window if it is open, and applies the typed text as soon as it has no mistake.
     pub(crate) fn show(&self, ctx: &Context, spec: &mut K::Spec) {
         let kind = K::of(spec);
-        let Some(in_force) = in_force(kind) else { return };
+        let (Some(typed), Some(in_force)) = (kind.typed(), in_force(kind)) else { return };
         let known = ctx.data_mut(|data| data.get_persisted::<Draft>(self.id()));
         let Some(mut draft) = known.filter(|draft| draft.is_open) else { return };
         if draft.of != in_force {
             // Undo brings a withdrawn name back.
-            kind.make_latest();
+            typed.make_latest();
             let (name, text) = in_force.clone();
             draft = Draft { is_open: true, name, text, of: in_force, mistake: None, is_read: true };
         }
@@ -131,7 +133,7 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
         }
         let screen = ctx.content_rect();
         let size = vec2(640.0, 430.0).min(screen.size() - vec2(40.0, 90.0));
-        let title = format!("{}: {}", self.owner, K::TEXTS.noun);
+        let title = format!("{}: {}", self.owner, K::Compiled::NOUN);
         let mut is_open = true;
         let window = Window::new(title).id(self.id()).collapsible(false).open(&mut is_open);
         // This corner leaves most of the landscape visible.
@@ -139,13 +141,13 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
         let is_changed = window.show(ctx, |ui| self.fields(ui, spec, &mut draft)).and_then(|shown| shown.inner);
         draft.is_open = is_open;
         if is_unread || is_changed == Some(true) {
-            match K::read(&draft.name, &draft.text) {
+            match Interned::new(&draft.name, &draft.text) {
                 Ok(read) => {
-                    if read.title() != kind.title() {
-                        kind.withdraw_name();
+                    if read.name() != typed.name() {
+                        typed.withdraw_name();
                     }
                     read.make_latest();
-                    *spec = read.in_spec(spec);
+                    *spec = K::of_typed(read).in_spec(spec);
                     draft.of = (draft.name.clone(), draft.text.clone());
                     draft.mistake = None;
                 }
@@ -157,11 +159,11 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
 
     /// Shows the fields; returns whether the name was entered or the text changed.
     fn fields(&self, ui: &mut Ui, spec: &K::Spec, draft: &mut Draft) -> bool {
-        let (owner, noun) = (self.owner, K::TEXTS.noun);
+        let (owner, noun) = (self.owner, K::Compiled::NOUN);
         let is_named = ui
             .horizontal(|ui| {
                 ui.label("Name");
-                let field = TextEdit::singleline(&mut draft.name).char_limit(K::LONGEST_NAME);
+                let field = TextEdit::singleline(&mut draft.name).char_limit(Interned::<K::Compiled>::LONGEST_NAME);
                 let field = ui.add(field.desired_width(260.0)).accessible_name(format!("{owner}: name of the {noun}"));
                 let is_cancelled = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Escape));
                 if is_cancelled {
@@ -171,8 +173,10 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
             })
             .inner;
         self.outcome(ui, draft.mistake.as_ref());
-        let range = draft.mistake.as_ref().and_then(|mistake| mistake.range.clone());
-        let mark = range.map(|range| marked_range(&draft.text, range));
+        let mark = match &draft.mistake {
+            Some(TypedError::Text { mistake, .. }) => Some(marked_range(&draft.text, mistake.range.clone())),
+            _ => None,
+        };
         let edited = ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
             // In the frame of a change, the mark still belongs to the previous text.
             let marked = draft.text.clone();
@@ -191,15 +195,15 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
     }
 
     /// Shows that the text is in force, or its mistake.
-    fn outcome(&self, ui: &mut Ui, mistake: Option<&Mistake>) {
-        let noun = K::TEXTS.noun;
+    fn outcome(&self, ui: &mut Ui, mistake: Option<&TypedError>) {
+        let noun = K::Compiled::NOUN;
         let text = match mistake {
             None => {
                 let when = self.tab.effect();
                 RichText::new(format!("The {noun} is valid. Changes take effect {when}.")).weak()
             }
-            Some(Mistake { message, .. }) => {
-                let text = format!("{message}. The last valid {noun} is in use.");
+            Some(mistake) => {
+                let text = format!("{}. The last valid {noun} is in use.", complaint(mistake));
                 RichText::new(text).color(ui.visuals().error_fg_color)
             }
         };
@@ -214,11 +218,11 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
 }
 
 fn in_force<K: TypedKind>(kind: K) -> Option<(String, String)> {
-    Some((kind.title().to_owned(), kind.text()?.to_owned()))
+    kind.typed().map(|typed| (typed.name().to_owned(), typed.text().to_owned()))
 }
 
 fn language<K: TypedKind>(ui: &mut Ui) {
-    for (words, meaning) in K::TEXTS.language.iter().chain(LANGUAGE) {
+    for (words, meaning) in K::LANGUAGE.iter().chain(LANGUAGE) {
         ui.horizontal_wrapped(|ui| {
             ui.monospace(*words);
             ui.weak(*meaning);
@@ -230,37 +234,29 @@ fn language<K: TypedKind>(ui: &mut Ui) {
 pub(crate) trait TypedKind: Copy + PartialEq + 'static {
     /// A rule or a landscape with the values of its parameters.
     type Spec;
+    /// The content of a typed one.
+    type Compiled: Compiled;
 
-    const TEXTS: KindTexts;
+    /// The entry of a menu that makes a new one, its explanation, and the name and the text that the new one has.
+    const OWN: &'static str;
+    const OWN_HELP: &'static str;
+    const FIRST_NAME: &'static str;
+    const FIRST_TEXT: &'static str;
+    /// The parts of the language that are specific to rules or to landscapes, with their meanings.
+    const LANGUAGE: &'static [(&'static str, &'static str)];
     /// The built-in ones, in the order of menus.
     const BUILT_IN: &'static [Self];
-    /// The most characters of a name.
-    const LONGEST_NAME: usize;
-
-    /// Reads a typed one.
-    ///
-    /// # Errors
-    ///
-    /// Fails with the first mistake in the text, or the reason why the name is refused.
-    fn read(name: &str, text: &str) -> Result<Self, Mistake>;
-
-    /// Lists the typed ones, the last of each name.
-    fn latest() -> Vec<Self>;
-
-    /// Makes a typed one the last of its name.
-    fn make_latest(self);
-
-    /// Withdraws the name of a typed one, which was given another.
-    fn withdraw_name(self);
 
     fn of(spec: &Self::Spec) -> Self;
+
+    fn of_typed(typed: &'static Interned<Self::Compiled>) -> Self;
+
+    fn typed(self) -> Option<&'static Interned<Self::Compiled>>;
 
     /// Replaces the kind of `spec` by this typed one; values of parameters stay.
     fn in_spec(self, spec: &Self::Spec) -> Self::Spec;
 
     fn title(self) -> &'static str;
-
-    fn text(self) -> Option<&'static str>;
 
     fn help(self) -> Option<String>;
 
@@ -268,33 +264,11 @@ pub(crate) trait TypedKind: Copy + PartialEq + 'static {
     fn derived(spec: &Self::Spec, ui: &mut Ui);
 }
 
-pub(crate) struct KindTexts {
-    /// The noun in sentences, such as `rule`.
-    pub noun: &'static str,
-    /// The entry of a menu that makes a new one, its explanation, and the name and the text that the new one has.
-    pub own: &'static str,
-    pub own_help: &'static str,
-    pub first_name: &'static str,
-    pub first_text: &'static str,
-    /// The parts of the language that are specific to rules or to landscapes, with their meanings.
-    pub language: &'static [(&'static str, &'static str)],
-}
-
-#[derive(Clone)]
-pub(crate) struct Mistake {
-    pub message: String,
-    /// The range of the mistake in bytes, if it is in the text.
-    pub range: Option<Range<usize>>,
-}
-
-impl From<TypedError> for Mistake {
-    fn from(error: TypedError) -> Mistake {
-        match error {
-            TypedError::Text { mistake, .. } => {
-                Mistake { message: format!("In {mistake}"), range: Some(mistake.range) }
-            }
-            other => Mistake { message: other.to_string(), range: None },
-        }
+/// Formats why a text is refused.
+pub(super) fn complaint(error: &TypedError) -> String {
+    match error {
+        TypedError::Text { mistake, .. } => format!("In {mistake}"),
+        other => other.to_string(),
     }
 }
 
@@ -318,20 +292,19 @@ fn entries<K: TypedKind>(ui: &mut Ui, chosen: Option<K>) -> Option<K> {
     };
     K::BUILT_IN.iter().for_each(|kind| offer(ui, *kind));
     ui.separator();
-    K::latest().into_iter().for_each(|kind| offer(ui, kind));
-    let KindTexts { own, own_help, first_name, first_text, .. } = K::TEXTS;
-    if label(ui, false, own).on_hover_text(own_help).clicked() {
-        choice = read_as(first_name, first_text).ok();
+    Interned::latest().into_iter().for_each(|typed| offer(ui, K::of_typed(typed)));
+    if label(ui, false, K::OWN).on_hover_text(K::OWN_HELP).clicked() {
+        choice = read_as(K::FIRST_NAME, K::FIRST_TEXT).ok();
     }
     choice
 }
 
 /// Reads a text under a unique name that begins with `name`.
-pub(crate) fn read_as<K: TypedKind>(name: &str, text: &str) -> Result<K, Mistake> {
-    let known = K::latest();
-    let is_free = |name: &String| known.iter().all(|kind| kind.title() != name);
+pub(crate) fn read_as<K: TypedKind>(name: &str, text: &str) -> Result<K, TypedError> {
+    let known = Interned::<K::Compiled>::latest();
+    let is_free = |name: &String| known.iter().all(|typed| typed.name() != name);
     let mut names = [name.to_owned()].into_iter().chain((2..).map(|number| format!("{name} {number}")));
-    K::read(&names.find(is_free).expect("one of infinitely many names is free"), text)
+    Interned::new(&names.find(is_free).expect("one of infinitely many names is free"), text).map(K::of_typed)
 }
 
 /// Widens a range to at least one character around a position in a text.

@@ -3,68 +3,51 @@
 use std::fmt::Write;
 
 use egui::{Button, CollapsingHeader, Id, Label, RichText, Ui};
-use valleyscope_engine::landscape::{LandscapeFormula, LandscapeInfo, LandscapeKind, LandscapeSpec};
+use valleyscope_engine::landscape::{CompiledLandscape, LandscapeFormula, LandscapeInfo, LandscapeKind, LandscapeSpec};
 use valleyscope_engine::optimizer::notation::{Notation, written};
 use valleyscope_engine::optimizer::program::text_of;
-use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec, TypedRule};
+use valleyscope_engine::optimizer::{CompiledRule, RatedRule, RuleKind, RuleSpec, TypedRule};
 use valleyscope_engine::setting::SettingInfo;
 use valleyscope_engine::simulation::defaults;
 
-use super::text_editor::{KindTexts, Mistake, TextTab, TypedKind, choices, read_as};
-use super::{form, theme};
+use super::form;
+use super::text_editor::{TextTab, TypedKind, choices, complaint, read_as};
 
-const RULE_TEXTS: KindTexts = KindTexts {
-    noun: "rule",
-    own: "A rule of your own…",
-    own_help: "Type an update rule to simulate, to sweep and to train with.",
-    first_name: "My rule",
-    first_text: "\
+impl TypedKind for RuleKind {
+    type Spec = RuleSpec;
+    type Compiled = CompiledRule;
+
+    const OWN: &'static str = "A rule of your own…";
+    const OWN_HELP: &'static str = "Type an update rule to simulate, to sweep and to train with.";
+    const FIRST_NAME: &'static str = "My rule";
+    const FIRST_TEXT: &'static str = "\
 # FOCUS: Signum, attracted to the average of the parameters
 state m, avg
 param beta1 = 0.9 in 0..1, beta2 = 0.9 in 0..1, gamma = 0.2 in -1..1
 m   = beta1*m + (1 - beta1)*g
 avg = avg + (1 - beta2)/(1 - beta2^t)*(theta - avg)
 theta = theta - eta*(sign(m) + gamma*sign(theta - avg) + omega*theta)
-",
-    language: &[
+";
+    const LANGUAGE: &'static [(&'static str, &'static str)] = &[
         ("state m, s", "values kept between steps, 0 before the first"),
         ("param beta = 0.9 in 0..1", "a hyperparameter with its default and range"),
         ("m = …,  theta = …,  u = …", "a state, the parameters, or a new name"),
         ("theta  g  t  eta  omega", "parameters, gradient, number of the step from 1, learning rate, weight decay"),
         ("norm mean sum dot", "over the whole parameter: x and y on the plane, a tensor in training"),
         ("beta^t", "of a hyperparameter from 0 to 1: its product over the steps"),
-    ],
-};
-
-impl TypedKind for RuleKind {
-    type Spec = RuleSpec;
-
-    const TEXTS: KindTexts = RULE_TEXTS;
+    ];
     const BUILT_IN: &'static [RuleKind] = RuleKind::ALL;
-    const LONGEST_NAME: usize = TypedRule::LONGEST_NAME;
-
-    fn read(name: &str, text: &str) -> Result<RuleKind, Mistake> {
-        Ok(RuleKind::Typed(TypedRule::new(name, text)?))
-    }
-
-    fn latest() -> Vec<RuleKind> {
-        TypedRule::latest().into_iter().map(RuleKind::Typed).collect()
-    }
-
-    fn make_latest(self) {
-        if let Some(rule) = self.typed() {
-            rule.make_latest();
-        }
-    }
-
-    fn withdraw_name(self) {
-        if let Some(rule) = self.typed() {
-            rule.withdraw_name();
-        }
-    }
 
     fn of(spec: &RuleSpec) -> RuleKind {
         spec.kind()
+    }
+
+    fn of_typed(rule: &'static TypedRule) -> RuleKind {
+        RuleKind::Typed(rule)
+    }
+
+    fn typed(self) -> Option<&'static TypedRule> {
+        self.typed()
     }
 
     fn in_spec(self, spec: &RuleSpec) -> RuleSpec {
@@ -73,10 +56,6 @@ impl TypedKind for RuleKind {
 
     fn title(self) -> &'static str {
         self.info().name
-    }
-
-    fn text(self) -> Option<&'static str> {
-        self.typed().map(TypedRule::text)
     }
 
     fn help(self) -> Option<String> {
@@ -150,8 +129,7 @@ impl RuleChoice<'_> {
         let mut is_dismissed = false;
         let own = (self.usual)(rule.kind());
         let others = rule.own_values(&before, &own);
-        theme::card(ui.style()).show(ui, |ui| {
-            ui.set_width(ui.available_width());
+        form::framed(ui, |ui| {
             ui.add(Label::new(RichText::new(after.replacement(&before, true)).small()).wrap());
             ui.horizontal_wrapped(|ui| {
                 if !others.is_empty() {
@@ -177,7 +155,7 @@ impl RuleChoice<'_> {
     }
 
     fn id(&self) -> Id {
-        Id::unique(("rule replaced", self.tab.key(), self.optimizer))
+        Id::unique(("rule replaced", self.tab, self.optimizer))
     }
 }
 
@@ -209,56 +187,39 @@ pub(crate) fn copy_entries(ui: &mut Ui, rule: &RatedRule) {
     }
 }
 
-const LANDSCAPE_TEXTS: KindTexts = KindTexts {
-    noun: "landscape",
-    own: "A formula of your own…",
-    own_help: "Type a loss L(x, y) to simulate on and to sweep.",
-    first_name: "My landscape",
-    first_text: "\
+impl TypedKind for LandscapeKind {
+    type Spec = LandscapeSpec;
+    type Compiled = CompiledLandscape;
+
+    const OWN: &'static str = "A formula of your own…";
+    const OWN_HELP: &'static str = "Type a loss L(x, y) to simulate on and to sweep.";
+    const FIRST_NAME: &'static str = "My landscape";
+    const FIRST_TEXT: &'static str = "\
 # A valley that bends and narrows along x
 param a = 10 in 0.1..1000, bend = 0.4 in 0..2
 off = y - bend*sin(2*x)
 L = a/2*(0.1 + x^2)*off^2 - 0.1*x
-",
-    language: &[
+";
+    const LANGUAGE: &'static [(&'static str, &'static str)] = &[
         ("x  y", "the coordinates of the point"),
         ("u  v", "the coordinates turned by φ: u = x cos φ + y sin φ, v = −x sin φ + y cos φ"),
         ("phi", "the rotation φ in radians"),
         ("param b = 100 in 1..1000", "a parameter with its default and range"),
         ("off = …", "a new name"),
         ("L = …", "the loss; its gradient and curvature are derived"),
-    ],
-};
-
-impl TypedKind for LandscapeKind {
-    type Spec = LandscapeSpec;
-
-    const TEXTS: KindTexts = LANDSCAPE_TEXTS;
+    ];
     const BUILT_IN: &'static [LandscapeKind] = LandscapeKind::ALL;
-    const LONGEST_NAME: usize = LandscapeFormula::LONGEST_NAME;
-
-    fn read(name: &str, text: &str) -> Result<LandscapeKind, Mistake> {
-        Ok(LandscapeKind::Formula(LandscapeFormula::new(name, text)?))
-    }
-
-    fn latest() -> Vec<LandscapeKind> {
-        LandscapeFormula::latest().into_iter().map(LandscapeKind::Formula).collect()
-    }
-
-    fn make_latest(self) {
-        if let Some(formula) = self.formula() {
-            formula.make_latest();
-        }
-    }
-
-    fn withdraw_name(self) {
-        if let Some(formula) = self.formula() {
-            formula.withdraw_name();
-        }
-    }
 
     fn of(spec: &LandscapeSpec) -> LandscapeKind {
         spec.kind()
+    }
+
+    fn of_typed(formula: &'static LandscapeFormula) -> LandscapeKind {
+        LandscapeKind::Formula(formula)
+    }
+
+    fn typed(self) -> Option<&'static LandscapeFormula> {
+        self.formula()
     }
 
     fn in_spec(self, spec: &LandscapeSpec) -> LandscapeSpec {
@@ -267,10 +228,6 @@ impl TypedKind for LandscapeKind {
 
     fn title(self) -> &'static str {
         self.name()
-    }
-
-    fn text(self) -> Option<&'static str> {
-        self.formula().map(LandscapeFormula::text)
     }
 
     fn help(self) -> Option<String> {
@@ -320,7 +277,7 @@ pub(crate) fn landscape_text(landscape: &LandscapeSpec) -> String {
 pub(crate) fn landscape_as_text(landscape: &LandscapeSpec) -> Result<LandscapeSpec, String> {
     let (name, text) = (landscape.kind().name(), landscape_text(landscape));
     let refused = |reason: String| format!("{name} cannot be written as text: {reason}.");
-    let kind: LandscapeKind = read_as(&format!("{name} as text"), &text).map_err(|mistake| refused(mistake.message))?;
+    let kind: LandscapeKind = read_as(&format!("{name} as text"), &text).map_err(|error| refused(complaint(&error)))?;
     let mut copy = LandscapeSpec::new(kind);
     for (of, value) in landscape.parameters() {
         copy.set(of.key, value).map_err(|error| refused(error.to_string()))?;

@@ -1,7 +1,7 @@
 //! `valleyscope figure`: a figure of a landscape or a phase diagram, computed or from existing results, of a scan, or
 //! of the runs of a preset of trainings.
 
-mod plan;
+mod source;
 mod trainings;
 
 use std::ffi::{OsStr, OsString};
@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use plan::{FigureComputer, Plan, Source, TOY_MODEL_FIGURES};
+use source::{FigureComputer, Source, TOY_MODEL_FIGURES};
 use valleyscope_experiments::view::{DiagnosticMetric, ViewProjection};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
@@ -85,16 +85,11 @@ pub(super) struct FigureArgs {
     /// Draw the pixels in the triangle of signal, noise and oscillation, the reasons for Adam's small steps; a sweep that
     /// was not computed with --measured is measured first
     #[arg(long, value_name = "MAP", conflicts_with_all = ["all", "runs", "certainty", "letters", "margin", "best", "spent"])]
-    map: Option<FigureMap>,
+    #[arg(value_parser = ["triangle"])]
+    map: Option<String>,
     /// Draw borders around the winners' regions and a letter in each, for readers who see colours differently
     #[arg(long, conflicts_with = "runs")]
     letters: bool,
-}
-
-/// A map of a phase diagram that has a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum FigureMap {
-    Triangle,
 }
 
 pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
@@ -108,30 +103,32 @@ pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
         let out = args.out.display();
         Failure::BadInput(anyhow!("--out must be a file that ends in .png, .svg or .pdf, found {out}"))
     })?;
-    let plan = Plan::of(name, args)?;
-    refuse_misplaced(name, &plan, args)?;
-    if let Some(landscape) = plan.landscape().filter(|_| !args.plots.is_empty()) {
+    let mut source = Source::of(name, args)?;
+    refuse_misplaced(name, &source, args)?;
+    if let Some(landscape) = source.landscape().filter(|_| !args.plots.is_empty()) {
         check_known(&args.plots, landscape)?;
     }
-    check(&plan, &[format], args)?;
+    check(&source, &[format], args)?;
     let file = AtomicFile::for_target(&args.out).with_context(|| cannot_write(&args.out))?;
-    let drawing = drawing(&FigureComputer::new()?.source(plan, args)?, args).map_err(anyhow::Error::from)?;
+    FigureComputer::new()?.complete(&mut source, args)?;
+    let drawing = drawing(&source, args).map_err(anyhow::Error::from)?;
     write(&drawing, format, &args.out, file, args)
 }
 
 /// Refuses options for another kind of figure.
-fn refuse_misplaced(name: &OsString, plan: &Plan, args: &FigureArgs) -> Result<(), Failure> {
-    let (is_landscape, name) = (plan.shows_a_landscape(), name.display());
+fn refuse_misplaced(name: &OsString, source: &Source, args: &FigureArgs) -> Result<(), Failure> {
+    let (is_landscape, has_diagrams) = (source.landscape().is_some(), !source.diagrams().is_empty());
+    let (shows_winners, name) = (source.shows_winners(), name.display());
     let refused = [
-        (args.certainty && !plan.shows_winners(), "--certainty is for the winners of phase diagrams", "shows none"),
-        (args.letters && !plan.shows_winners(), "--letters is for the winners of phase diagrams", "shows none"),
+        (args.certainty && !shows_winners, "--certainty is for the winners of phase diagrams", "shows none"),
+        (args.letters && !shows_winners, "--letters is for the winners of phase diagrams", "shows none"),
         (args.view.is_some() && !is_landscape, "--view is for landscapes", "is none"),
         (!args.plots.is_empty() && !is_landscape, "--plots is for landscapes", "is none"),
-        (args.margin.is_some() && !plan.shows_diagrams(), "--margin is for phase diagrams", "is none"),
-        (args.map.is_some() && !plan.shows_diagrams(), "--map is for phase diagrams", "is none"),
-        (args.spent && !plan.shows_diagrams(), "--spent is for phase diagrams", "is none"),
+        (args.margin.is_some() && !has_diagrams, "--margin is for phase diagrams", "is none"),
+        (args.map.is_some() && !has_diagrams, "--map is for phase diagrams", "is none"),
+        (args.spent && !has_diagrams, "--spent is for phase diagrams", "is none"),
         (
-            !args.beside.is_empty() && !is_landscape && !plan.shows_diagrams(),
+            !args.beside.is_empty() && !is_landscape && !has_diagrams,
             "--beside is for landscapes and phase diagrams",
             "is none",
         ),
@@ -142,9 +139,9 @@ fn refuse_misplaced(name: &OsString, plan: &Plan, args: &FigureArgs) -> Result<(
     }
 }
 
-/// Draws a plan's outline, so that errors of drawing are reported before hours of work.
-fn check(plan: &Plan, formats: &[Format], args: &FigureArgs) -> Result<(), Failure> {
-    let draw = |format: &Format| drawing(&plan.outline(), args)?.to_file(*format, args.dpi);
+/// Draws a source before it is complete, so that errors of drawing are reported before hours of work.
+fn check(source: &Source, formats: &[Format], args: &FigureArgs) -> Result<(), Failure> {
+    let draw = |format: &Format| drawing(source, args)?.to_file(*format, args.dpi);
     formats.iter().try_for_each(|format| draw(format).map(drop)).map_err(of_options).map_err(Failure::bad_input)
 }
 
@@ -196,17 +193,17 @@ fn draw_all(args: &FigureArgs) -> Result<(), Failure> {
         )));
     }
     let formats = args.format.map_or(Format::ALL.to_vec(), |format| vec![format]);
-    let plans = TOY_MODEL_FIGURES.map(|name| Plan::of(OsStr::new(name), args).map(|plan| (name, plan)));
-    let plans = plans.into_iter().collect::<Result<Vec<_>, Failure>>()?;
-    for (_, plan) in &plans {
-        check(plan, &formats, args)?;
+    let sources = TOY_MODEL_FIGURES.map(|name| Source::of(OsStr::new(name), args).map(|source| (name, source)));
+    let sources = sources.into_iter().collect::<Result<Vec<_>, Failure>>()?;
+    for (_, source) in &sources {
+        check(source, &formats, args)?;
     }
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
     let mut computer = FigureComputer::new()?;
     let (mut drawn, mut failed) = (Vec::new(), Vec::new());
-    for (index, (name, plan)) in plans.into_iter().enumerate() {
+    for (index, (name, source)) in sources.into_iter().enumerate() {
         say(format_args!("figure {} of {}, {name}", index + 1, TOY_MODEL_FIGURES.len()));
-        match draw(&mut computer, name, plan, &formats, args) {
+        match draw(&mut computer, name, source, &formats, args) {
             Ok(()) => drawn.push(name),
             Err(Failure::Failed(error) | Failure::BadInput(error)) => {
                 say(format_args!("{name} was not drawn: {}", in_one_line(&error)));
@@ -229,7 +226,7 @@ fn draw_all(args: &FigureArgs) -> Result<(), Failure> {
 fn draw(
     computer: &mut FigureComputer,
     name: &str,
-    plan: Plan,
+    mut source: Source,
     formats: &[Format],
     args: &FigureArgs,
 ) -> Result<(), Failure> {
@@ -240,7 +237,8 @@ fn draw(
         let file = AtomicFile::for_target(&path).with_context(|| cannot_write(&path))?;
         files.push((format, path, file));
     }
-    let drawing = drawing(&computer.source(plan, args)?, args).map_err(anyhow::Error::from)?;
+    computer.complete(&mut source, args)?;
+    let drawing = drawing(&source, args).map_err(anyhow::Error::from)?;
     for (format, path, file) in files {
         write(&drawing, format, &path, file, args)?;
     }

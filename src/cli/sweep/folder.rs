@@ -172,7 +172,7 @@ pub(super) struct StoredDiagram {
 impl StoredDiagram {
     /// Opens the records in a folder, or begins them. Reports results of adaptive sampling that cannot be used.
     fn open(folder: &Path, header: &SweepHeader) -> Result<StoredDiagram, Failure> {
-        let (store, mut diagram) = SweepStore::open(folder, header).map_err(refused)?;
+        let (store, mut diagram) = SweepStore::open(folder, Some(header)).map_err(refused)?;
         if let Err(reason) = store.read_races(&mut diagram) {
             say(format_args!("{reason}; pixels that are not decided are computed anew"));
         }

@@ -189,25 +189,11 @@ fn ceiling(metric: &MetricInfo, runs: &[TrainedRun], scale: AxisScale) -> Option
 /// The points as positions on the axes, split at values without a position. Where a curve ends with such a value, its
 /// last piece is empty; without any position there is no piece.
 fn pieces(points: &[[f64; 2]], unit: f64, scale: AxisScale) -> Vec<Vec<[f64; 2]>> {
-    let mut pieces: Vec<Vec<[f64; 2]>> = Vec::new();
-    let mut is_open = false;
-    for [x, value] in points {
-        let y = scale.position(*value);
-        if !y.is_finite() {
-            is_open = false;
-            continue;
-        }
-        if !is_open {
-            pieces.push(Vec::new());
-            is_open = true;
-        }
-        if let Some(piece) = pieces.last_mut() {
-            piece.push([x / unit, y]);
-        }
-    }
-    if !is_open && !pieces.is_empty() {
-        pieces.push(Vec::new());
-    }
+    let placed: Vec<[f64; 2]> = points.iter().map(|[x, value]| [x / unit, scale.position(*value)]).collect();
+    let pieces = placed.split(|[_, y]| !y.is_finite()).filter(|piece| !piece.is_empty());
+    let mut pieces: Vec<Vec<[f64; 2]>> = pieces.map(<[_]>::to_vec).collect();
+    let ends_early = placed.last().is_some_and(|[_, y]| !y.is_finite()) && !pieces.is_empty();
+    pieces.extend(ends_early.then(Vec::new));
     pieces
 }
 

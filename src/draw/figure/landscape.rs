@@ -62,7 +62,9 @@ const HALO: f32 = 2.2;
 /// A landscape with trajectories, and its plots.
 #[derive(Clone, Debug)]
 struct LandscapeFigure {
-    panes: Vec<Pane>,
+    panes: Vec<LandscapePlot>,
+    /// The colours of all landscapes.
+    bar: ColorBar,
     /// The names of lines with their pens, the optimizers of all runs first.
     names: Vec<(String, Pen)>,
     /// The markers of the optimizers, with the colours of their fillings.
@@ -72,22 +74,15 @@ struct LandscapeFigure {
     plots: Vec<Plot>,
 }
 
-/// The landscape of a run.
-#[derive(Clone, Debug)]
-struct Pane {
-    /// The title above; empty for a single run.
-    title: String,
-    plot: LandscapePlot,
-}
-
-/// A landscape with trajectories.
+/// The landscape of a run, with trajectories.
 #[derive(Clone, Debug)]
 struct LandscapePlot {
+    /// The title above; empty for a single run.
+    title: String,
     landscape: Landscape,
     view: ViewSettings,
     camera: Camera,
     scale: SymLog,
-    bar: ColorBar,
     start: [f64; 2],
     spread: f64,
     tracks: Vec<Track>,
@@ -125,7 +120,7 @@ impl Figure {
     /// paper's Fig. 1c and its figure of saturation).
     pub fn landscape(trajectories: &Trajectories) -> Figure {
         let ensembles = trajectories.ensembles(false);
-        let panes = panes(trajectories, &ensembles);
+        let (panes, bar) = LandscapePlot::of_runs(trajectories, &ensembles);
         let depth = trajectories.spec().landscape.metric(Coordinate::U);
         let floors = if depth.is_some() { floors(trajectories) } else { Vec::new() };
         let names = names(&floors, &ensembles);
@@ -142,6 +137,7 @@ impl Figure {
                 .chain(depth.map(|depth| along_axis(&floors, depth, &ensembles)))
                 .collect(),
             panes,
+            bar,
         };
         let about = FigureMetadata {
             title: trajectories.title().to_owned(),
@@ -150,14 +146,6 @@ impl Figure {
         };
         Figure { about, content: Arc::new(figure), legend }
     }
-}
-
-/// The landscapes of the runs, with titles where there are several.
-fn panes(trajectories: &Trajectories, ensembles: &[Ensemble<'_>]) -> Vec<Pane> {
-    let runs = trajectories.runs();
-    let title = |index: usize| if runs.len() > 1 { runs[index].title.clone() } else { String::new() };
-    let panels = LandscapePlot::of_runs(trajectories, ensembles).into_iter().enumerate();
-    panels.map(|(index, plot)| Pane { title: title(index), plot }).collect()
 }
 
 /// The landscapes of the runs whose losses on the axis of u are drawn, with the indices of the runs: each landscape
@@ -187,7 +175,7 @@ fn names(floors: &[(usize, Landscape)], ensembles: &[Ensemble<'_>]) -> Vec<(Stri
 }
 
 /// The legend's entries: an optimizer of several runs once, and the line of each run.
-fn keys(panes: &[Pane], names: &[(String, Pen)], ensembles: &[Ensemble<'_>]) -> Vec<Key> {
+fn keys(panes: &[LandscapePlot], names: &[(String, Pen)], ensembles: &[Ensemble<'_>]) -> Vec<Key> {
     let mut keys: Vec<Key> = Vec::new();
     for (index, ensemble) in ensembles.iter().enumerate() {
         let (text, pen) = (ensemble.name.clone(), names[index].1);
@@ -198,7 +186,7 @@ fn keys(panes: &[Pane], names: &[(String, Pen)], ensembles: &[Ensemble<'_>]) -> 
         }
     }
     if panes.len() > 1 {
-        let line = |(run, pane): (usize, &Pane)| {
+        let line = |(run, pane): (usize, &LandscapePlot)| {
             let pen = Pen::new(BLACK, 0).dashed(Dash::SIDE_BY_SIDE[run]);
             Key { text: pane.title.clone(), pen, marker: None }
         };
@@ -223,12 +211,12 @@ fn note_of_particles(trajectories: &Trajectories) -> Option<String> {
     (first > 1).then(|| format!("means of {count}particles{deviation}; thin: single particles"))
 }
 
-fn note_of_run_away(panes: &[Pane], ensembles: &[Ensemble<'_>]) -> Option<String> {
+fn note_of_run_away(panes: &[LandscapePlot], ensembles: &[Ensemble<'_>]) -> Option<String> {
     let name = |ensemble: &Ensemble<'_>| match panes.len() {
         1 => ensemble.name.clone(),
         _ => format!("{} in {}", ensemble.name, LETTERS[ensemble.run]),
     };
-    let away = ensembles.iter().filter(|ensemble| !panes[ensemble.run].plot.holds_end(ensemble));
+    let away = ensembles.iter().filter(|ensemble| !panes[ensemble.run].holds_end(ensemble));
     let away: Vec<String> = away.map(name).collect();
     (!away.is_empty()).then(|| format!("run away, out of view: {}", away.join(", ")))
 }
@@ -307,8 +295,9 @@ fn axis_line(landscape: &Landscape, depths: [f64; 2]) -> Vec<[f64; 2]> {
 }
 
 impl LandscapePlot {
-    /// The landscapes of all runs, in one view and with one colour scale.
-    fn of_runs(trajectories: &Trajectories, ensembles: &[Ensemble<'_>]) -> Vec<LandscapePlot> {
+    /// The landscapes of all runs, in one view and with one colour scale, and the bar of its colours. They have titles
+    /// where there are several.
+    fn of_runs(trajectories: &Trajectories, ensembles: &[Ensemble<'_>]) -> (Vec<LandscapePlot>, ColorBar) {
         let (start, view) = (trajectories.spec().start, trajectories.view());
         let (start, spread) = ([start.x.get(), start.y.get()], start.spread.get());
         // A view that does not follow the particles keeps its camera.
@@ -322,45 +311,32 @@ impl LandscapePlot {
             trajectories.runs().iter().map(|run| run.spec().landscape.landscape()).collect();
         let views: Vec<(&Landscape, Viewport)> = landscapes.iter().map(|landscape| (landscape, viewport)).collect();
         let scale = view.scale.unwrap_or_else(|| AutoScale::default().update(&views));
-        let runs = trajectories.runs().iter().enumerate();
-        let mut plots: Vec<LandscapePlot> = runs
-            .map(|(index, run)| {
-                let of_run = ensembles.iter().filter(|ensemble| ensemble.run == index);
-                LandscapePlot::of(run, of_run, view.clone(), camera, scale)
-            })
-            .collect();
+        let is_single = landscapes.len() == 1;
+        let plot = |(index, run): (usize, &TracedRun)| {
+            let of_run = ensembles.iter().filter(|ensemble| ensemble.run == index);
+            let track = |ensemble: &Ensemble<'_>| Track {
+                color: ensemble.color,
+                marker: ensemble.marker,
+                mean: ensemble.mean.to_vec(),
+                particles: ensemble.particles.to_vec(),
+            };
+            let (start, title) = (run.spec().start, if is_single { String::new() } else { run.title.clone() });
+            LandscapePlot {
+                title,
+                landscape: landscapes[index].clone(),
+                view: view.clone(),
+                camera,
+                scale,
+                start: [start.x.get(), start.y.get()],
+                spread: start.spread.get(),
+                tracks: of_run.map(track).collect(),
+            }
+        };
+        let plots: Vec<LandscapePlot> = trajectories.runs().iter().enumerate().map(plot).collect();
         // Colours beyond the scale in one of the landscapes are marked on the bar that all share.
         let beyond = plots.iter().map(LandscapePlot::beyond).fold([false; 2], |a, b| [a[0] || b[0], a[1] || b[1]]);
-        for plot in &mut plots {
-            plot.bar.scale = Scale::loss(scale, plot.view.colormap, beyond);
-        }
-        plots
-    }
-
-    fn of<'e>(
-        run: &TracedRun,
-        ensembles: impl Iterator<Item = &'e Ensemble<'e>>,
-        view: ViewSettings,
-        camera: Camera,
-        scale: SymLog,
-    ) -> LandscapePlot {
-        let spec = run.spec();
-        let track = |ensemble: &Ensemble<'_>| Track {
-            color: ensemble.color,
-            marker: ensemble.marker,
-            mean: ensemble.mean.to_vec(),
-            particles: ensemble.particles.to_vec(),
-        };
-        LandscapePlot {
-            landscape: spec.landscape.landscape(),
-            camera,
-            scale,
-            bar: ColorBar { scale: Scale::loss(scale, view.colormap, [false; 2]), label: "loss L".to_owned() },
-            start: [spec.start.x.get(), spec.start.y.get()],
-            spread: spec.start.spread.get(),
-            tracks: ensembles.map(track).collect(),
-            view,
-        }
+        let bar = ColorBar { scale: Scale::loss(scale, view.colormap, beyond), label: "loss L".to_owned() };
+        (plots, bar)
     }
 
     fn viewport(&self, size: [f32; 2]) -> Viewport {
@@ -446,7 +422,7 @@ impl LandscapePlot {
         self.draw_on(&LandscapePainter { canvas: &canvas.clipped(panel), ..painter });
         match axes {
             Some(axes) => painter.draw_space_axes(&axes),
-            None => painter.draw_plane_axes(labelled),
+            None => painter.draw_plane_axes(labelled, None),
         }
     }
 
@@ -490,8 +466,8 @@ impl LandscapePlot {
     }
 
     /// Draws the colour bar beside an area, with the levels of contour lines.
-    fn draw_bar(&self, canvas: &Canvas, panel: Rect) {
-        let bar = self.bar.draw(canvas, panel);
+    fn draw_bar(&self, bar: &ColorBar, canvas: &Canvas, panel: Rect) {
+        let bar = bar.draw(canvas, panel);
         for level in self.scale.contour_levels(SymLog::CONTOURS).filter(|_| self.view.contours) {
             let y = bar.bottom() - self.scale.position(level) as f32 * bar.height();
             let stroke = contour_stroke(&self.scale, self.view.colormap, level);
@@ -516,17 +492,17 @@ impl Content for LandscapeFigure {
     fn draw(&self, canvas: &Canvas, y: f32, inner: f32) -> Option<f32> {
         let em = canvas.style.em;
         let Arrangement { panels, labels, barred, plots, gutter } = match self.panes.as_slice() {
-            [single] => self.arrange(canvas, &single.plot, y, inner),
+            [single] => self.arrange(canvas, single, y, inner),
             _ => self.arrange_side_by_side(canvas, y, inner),
         }?;
-        for ((Pane { title, plot }, panel), labels) in self.panes.iter().zip(&panels).zip(labels) {
+        for ((plot, panel), labels) in self.panes.iter().zip(&panels).zip(labels) {
             plot.draw(canvas, *panel, labels);
-            if !title.is_empty() {
+            if !plot.title.is_empty() {
                 let middle = pos2(panel.center().x, panel.top() - 0.6 * LINE * em);
-                canvas.text_within(middle, Align::Center, panel.width() - 2.0 * em, title);
+                canvas.text_within(middle, Align::Center, panel.width() - 2.0 * em, &plot.title);
             }
         }
-        self.panes[0].plot.draw_bar(canvas, barred);
+        self.panes[0].draw_bar(&self.bar, canvas, barred);
         for (Plot { horizontal, curves, ends }, panel) in self.plots.iter().zip(&plots) {
             curves.draw(canvas, horizontal, &self.names, *panel, gutter);
             for (index, end) in ends {
@@ -577,7 +553,7 @@ impl LandscapeFigure {
             // The frames are aligned below each other.
             gutters = [gutters[0].max(gutters[1]); 2];
         }
-        let width = share - gutters[0] - landscape.bar.width(canvas, guess);
+        let width = share - gutters[0] - self.bar.width(canvas, guess);
         let panel = area(left + gutters[0], top, width, aspect * width);
         let height = if is_wide { half(panel.height()) } else { plot_height };
         let width = room - gutters[1] - self.overhang(canvas, room - gutters[1]);
@@ -597,13 +573,13 @@ impl LandscapeFigure {
 
     /// Arranges several landscapes from `y` downwards, and the plots below them; `None` where there is no room.
     fn arrange_side_by_side(&self, canvas: &Canvas, y: f32, inner: f32) -> Option<Arrangement> {
-        let (em, first) = (canvas.style.em, &self.panes[0].plot);
+        let em = canvas.style.em;
         let title = ABOVE_PLANE * em;
         // The labels depend on the size, and the size on the labels: labels for a guessed size are about as wide.
         let guess = 0.4 * inner * ASPECT as f32;
-        let left = first.gutter(canvas, guess);
+        let left = self.panes[0].gutter(canvas, guess);
         let rows = self.panes.len().div_ceil(COLUMNS);
-        let bar = first.bar.width(canvas, rows as f32 * guess);
+        let bar = self.bar.width(canvas, rows as f32 * guess);
         let width = (inner - left - bar - BETWEEN * em) / COLUMNS as f32;
         if width < NARROWEST_PANEL * em {
             return None;

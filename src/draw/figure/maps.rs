@@ -62,10 +62,10 @@ impl Row {
         let diagram = &result.diagram;
         let mut row = Row::default();
         for map in maps {
-            row.add(diagram, *map, metric, &map.colors(diagram, metric, UNKNOWN), map.subject(diagram), legend);
-            row.bar = map
-                .scale(diagram, metric)
-                .map(|scale| ColorBar { scale, label: map.quantity(&diagram.spec().landscape, metric) });
+            let colors = map.colors(diagram, metric, UNKNOWN);
+            row.add(diagram, *map, metric, &colors, map.subject(diagram), legend);
+            let label = map.quantity(&diagram.spec().landscape, metric);
+            row.bar = colors.scale.map(|scale| ColorBar { scale, label });
         }
         row
     }
@@ -282,7 +282,7 @@ impl Columns {
 impl Figure {
     /// A figure of the best optimizer at each pixel; paler where that is less certain, if `certainty` is set.
     pub fn winners(result: &SweepResult, metric: Metric, certainty: bool) -> Figure {
-        Figure::maps(result, metric, &[Map::Winner { certainty }])
+        Figure::map(result, metric, Map::Winner { certainty })
     }
 
     /// A figure of the winners as in the paper: by the sweep's metric or, where weight decay is varied, by each metric
@@ -332,7 +332,9 @@ impl Figure {
 
     /// A figure of one map.
     pub fn map(result: &SweepResult, metric: Metric, map: Map) -> Figure {
-        Figure::maps(result, metric, &[map])
+        let mut legend = Vec::new();
+        let row = Row::of(result, metric, &[map], &mut legend);
+        Figure::of_rows(&[result], vec![row], legend)
     }
 
     /// A figure of the differences between any two optimizers, a row for each diagram.
@@ -379,12 +381,6 @@ impl Figure {
         legend.sort_by_key(|swatch| swatch.color.is_none());
         let results: Vec<&SweepResult> = diagrams.iter().map(|compared| compared.result).collect();
         Figure::of_rows(&results, rows, legend)
-    }
-
-    fn maps(result: &SweepResult, metric: Metric, maps: &[Map]) -> Figure {
-        let mut legend = Vec::new();
-        let row = Row::of(result, metric, maps, &mut legend);
-        Figure::of_rows(&[result], vec![row], legend)
     }
 
     fn of_rows(results: &[&SweepResult], rows: Vec<Row>, legend: Vec<Swatch>) -> Figure {

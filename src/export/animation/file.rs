@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use image::RgbImage;
 use valleyscope_machine::Detection;
-use valleyscope_runs::atomic_file::Overwrite;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AnimationFormat {
@@ -39,18 +38,17 @@ impl AnimationFormat {
         ["gif", "apng", "mp4", "webm", ""][self as usize]
     }
 
-    pub fn needs_ffmpeg(self) -> bool {
-        matches!(self, AnimationFormat::Mp4 | AnimationFormat::WebM)
-    }
-
     pub fn is_available(self) -> bool {
-        !self.needs_ffmpeg() || Detection::Program("ffmpeg").finds()
+        let needs_ffmpeg = matches!(self, AnimationFormat::Mp4 | AnimationFormat::WebM);
+        !needs_ffmpeg || Detection::Program("ffmpeg").finds()
     }
 }
 
 /// The error of an animation that could not be saved.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
+    #[error("the frames cannot be drawn: {0}")]
+    NotDrawn(String),
     #[error("cannot write to {}: {source}. Choose another folder, or free space there", path.display())]
     Write { path: PathBuf, source: std::io::Error },
     #[error("cannot encode {}: {reason}", path.display())]
@@ -72,24 +70,19 @@ pub enum EncodeError {
 #[derive(Clone, Debug)]
 pub struct AnimationFile {
     pub format: AnimationFormat,
-    /// The path of the file, or of the folder to make.
+    /// The path of the file, which is replaced if it exists, or of the folder to make.
     pub target: PathBuf,
     /// Width and height of the frames, in pixels.
     pub size: [u32; 2],
     pub frames: u64,
     pub frames_per_sec: u32,
-    /// Sets whether an existing file is replaced. A folder that is not empty is never changed.
-    pub overwrite: Overwrite,
     /// The colours that stay exact in a GIF, at most 128.
     pub exact_colors: Vec<[u8; 3]>,
 }
 
 impl AnimationFile {
     pub(super) fn failed(&self, source: io::Error) -> EncodeError {
-        match source.kind() {
-            io::ErrorKind::AlreadyExists => EncodeError::Exists(self.target.clone()),
-            _ => EncodeError::Write { path: self.target.clone(), source },
-        }
+        EncodeError::Write { path: self.target.clone(), source }
     }
 }
 

@@ -1,15 +1,13 @@
 //! Animated GIFs and PNGs, whose frames are differences to the previous frame.
 
-use std::cell::RefCell;
-use std::io;
-use std::io::Write;
-use std::rc::Rc;
+use std::fs::File;
+use std::io::BufWriter;
 
 use gif::{DisposalMethod, Encoder, EncodingError, Frame, Repeat};
 use image::RgbImage;
 use png;
 use png::{BitDepth, BlendOp, ColorType, Compression, DisposeOp, Writer};
-use valleyscope_runs::atomic_file::AtomicFile;
+use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use super::file::{AnimationFile, EncodeError, FrameWriter};
 
@@ -64,7 +62,7 @@ impl FrameWriter for GifWriter {
     fn finish(self: Box<Self>) -> Result<(), EncodeError> {
         let GifWriter { file, encoder, .. } = *self;
         let target = encoder.into_inner().map_err(|source| gif_error(&file, source))?;
-        target.commit(file.overwrite).map_err(|source| file.failed(source))
+        target.commit(Overwrite::Yes).map_err(|source| file.failed(source))
     }
 }
 
@@ -232,32 +230,18 @@ fn nearest(palette: &[[u8; 3]], rgb: [u8; 3]) -> usize {
 /// Writes an animated PNG, which also shows its first frame in programs without animations.
 pub(super) struct ApngWriter {
     file: AnimationFile,
-    writer: Writer<SharedFile>,
-    target: SharedFile,
+    writer: Writer<BufWriter<File>>,
+    target: AtomicFile,
     before: Option<RgbImage>,
-}
-
-/// A file that the writer does not return.
-#[derive(Clone)]
-struct SharedFile(Rc<RefCell<AtomicFile>>);
-
-impl Write for SharedFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.borrow_mut().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.borrow_mut().flush()
-    }
 }
 
 impl ApngWriter {
     pub(super) fn begin(file: AnimationFile) -> Result<ApngWriter, EncodeError> {
         let target = AtomicFile::for_target(&file.target).map_err(|source| file.failed(source))?;
-        let target = SharedFile(Rc::new(RefCell::new(target)));
-        let begin = || -> Result<Writer<SharedFile>, png::EncodingError> {
+        let begin = || -> Result<Writer<BufWriter<File>>, png::EncodingError> {
             let [width, height] = file.size;
-            let mut encoder = png::Encoder::new(target.clone(), width, height);
+            let output = BufWriter::new(File::create(target.path())?);
+            let mut encoder = png::Encoder::new(output, width, height);
             encoder.set_color(ColorType::Rgba);
             encoder.set_depth(BitDepth::Eight);
             encoder.set_compression(Compression::High);
@@ -299,8 +283,7 @@ impl FrameWriter for ApngWriter {
     fn finish(self: Box<Self>) -> Result<(), EncodeError> {
         let ApngWriter { file, writer, target, .. } = *self;
         writer.finish().map_err(|source| apng_error(&file, source))?;
-        let target = Rc::into_inner(target.0).expect("the writer has dropped the only other reference").into_inner();
-        target.commit(file.overwrite).map_err(|source| file.failed(source))
+        target.commit(Overwrite::Yes).map_err(|source| file.failed(source))
     }
 }
 

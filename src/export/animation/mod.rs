@@ -3,9 +3,8 @@
 mod file;
 mod images;
 
-use std::fs::File;
 use std::io;
-use std::io::{BufWriter, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -13,11 +12,12 @@ use std::thread::JoinHandle;
 
 use file::FrameWriter;
 pub use file::{AnimationFile, AnimationFormat, EncodeError};
-use image::codecs::png::PngEncoder;
-use image::{ExtendedColorType, ImageEncoder as _, ImageError, RgbImage};
+use image::RgbImage;
 use images::{ApngWriter, GifWriter};
 use tempfile::TempDir;
-use valleyscope_runs::atomic_file::AtomicFile;
+use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
+
+use crate::draw::encoded;
 
 fn writer(file: AnimationFile) -> Result<Box<dyn FrameWriter>, EncodeError> {
     Ok(match file.format {
@@ -126,20 +126,10 @@ impl FrameWriter for FolderWriter {
     fn write(&mut self, frame: RgbImage) -> Result<(), EncodeError> {
         self.frames += 1;
         let name = format!("frame_{:05}.png", self.frames);
-        let written = || -> Result<(), ImageError> {
-            let mut writer = BufWriter::new(File::create(self.folder.path().join(&name))?);
-            let (width, height) = frame.dimensions();
-            PngEncoder::new(&mut writer).write_image(frame.as_raw(), width, height, ExtendedColorType::Rgb8)?;
-            writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-            Ok(())
-        };
-        written().map_err(|source| {
-            let path = self.file.target.join(&name);
-            match source {
-                ImageError::IoError(source) => EncodeError::Write { path, source },
-                source => EncodeError::Encode { path, reason: source.to_string() },
-            }
-        })
+        let path = self.file.target.join(&name);
+        let png = encoded(frame.as_raw(), [frame.width(), frame.height()]);
+        let png = png.map_err(|error| EncodeError::Encode { path: path.clone(), reason: error.to_string() })?;
+        std::fs::write(self.folder.path().join(&name), png).map_err(|source| EncodeError::Write { path, source })
     }
 
     fn finish(self: Box<Self>) -> Result<(), EncodeError> {
@@ -201,7 +191,7 @@ impl FrameWriter for VideoWriter {
         let VideoWriter { file, output, .. } = *self;
         match output.path().metadata() {
             Ok(written) if written.len() == 0 => Err(failed(&file, "it wrote an empty file".to_owned())),
-            Ok(_) => output.commit(file.overwrite).map_err(|source| file.failed(source)),
+            Ok(_) => output.commit(Overwrite::Yes).map_err(|source| file.failed(source)),
             Err(source) => Err(file.failed(source)),
         }
     }

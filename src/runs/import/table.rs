@@ -76,12 +76,11 @@ pub(super) fn read_table(into: &Path, path: &Path) -> Result<Scalars, RunError> 
 
 fn parse(file: impl BufRead, modified: f64, scalars: Scalars) -> Result<Scalars, RunError> {
     let mut rows = Rows::new(file);
-    let header = rows.next()?.map(|row| row.cells().map(str::to_owned).collect()).unwrap_or_default();
+    let header = rows.next()?.unwrap_or_default();
     let mut row = rows.next()?;
-    let first: Vec<&str> = row.as_ref().map(|row| row.cells().collect()).unwrap_or_default();
-    let mut table = Table::new(header, &first, scalars).map_err(RunError::Unfit)?;
+    let mut table = Table::new(header, row.as_deref().unwrap_or_default(), scalars).map_err(RunError::Unfit)?;
     while let Some(cells) = row {
-        table.add(cells.number(), &cells.cells().map(str::trim).collect::<Vec<_>>())?;
+        table.add(rows.number, &cells.iter().map(|cell| cell.trim()).collect::<Vec<_>>())?;
         row = rows.next()?;
     }
     Ok(table.finish(modified))
@@ -98,7 +97,7 @@ struct Table {
 }
 
 impl Table {
-    fn new(header: Vec<String>, first: &[&str], scalars: Scalars) -> Result<Table, String> {
+    fn new(header: Vec<String>, first: &[String], scalars: Scalars) -> Result<Table, String> {
         let lower: Vec<String> = header.iter().map(|name| name.trim().to_lowercase()).collect();
         let is_long = is_long(&lower, first);
         let mut seen = Vec::new();
@@ -294,10 +293,10 @@ impl Column {
 
 /// Whether a table has a row for each value of a tag, by its header in lower case and its first row: its tags are no
 /// numbers, and only counters and settings have columns of numbers.
-fn is_long(header: &[String], first: &[&str]) -> bool {
+fn is_long(header: &[String], first: &[String]) -> bool {
     let has = |names: &[&str]| header.iter().any(|name| names.contains(&name.as_str()));
     let known = [&STEPS[..], &TIMES, &SECONDS, &RUNS, &["epoch", VALUE]].concat();
-    let is_other = |(name, cell): (&String, &&str)| {
+    let is_other = |(name, cell): (&String, &String)| {
         let is_number = cell.trim().parse::<f64>().is_ok();
         is_number && !known.contains(&name.as_str()) && !Words::of(name).is_setting()
     };
@@ -355,62 +354,39 @@ pub(super) enum RowError {
 }
 
 /// The rows of a file, without empty ones.
-pub(super) struct Rows<R> {
+struct Rows<R> {
     file: R,
-    /// The number of the row, from 1.
+    /// The number of the last row, from 1.
     number: u64,
-    bytes: Vec<u8>,
-    /// The ends of the cells in `bytes`.
-    ends: Vec<usize>,
-}
-
-/// A row of cells without their quotes.
-pub(super) struct Row<'r> {
-    number: u64,
-    text: &'r str,
-    ends: &'r [usize],
-}
-
-impl Row<'_> {
-    pub(super) fn number(&self) -> u64 {
-        self.number
-    }
-
-    pub(super) fn cells(&self) -> impl Iterator<Item = &str> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(self.ends).map(|(start, end)| &self.text[start..*end])
-    }
 }
 
 impl<R: BufRead> Rows<R> {
-    pub(super) fn new(file: R) -> Rows<R> {
-        Rows { file, number: 0, bytes: Vec::new(), ends: Vec::new() }
+    fn new(file: R) -> Rows<R> {
+        Rows { file, number: 0 }
     }
 
-    /// Reads the next row; none at the end of the file.
-    pub(super) fn next(&mut self) -> Result<Option<Row<'_>>, RowError> {
-        loop {
-            if !self.read()? {
-                return Ok(None);
-            }
-            if !self.bytes.is_empty() || self.ends.len() > 1 {
-                break;
+    /// Reads the cells of the next row, without their quotes; none at the end of the file.
+    fn next(&mut self) -> Result<Option<Vec<String>>, RowError> {
+        let mut cells = vec![Vec::new()];
+        while cells.len() == 1 && cells[0].is_empty() {
+            match self.read()? {
+                Some(row) => cells = row,
+                None => return Ok(None),
             }
         }
         self.number += 1;
-        let text = std::str::from_utf8(&self.bytes).map_err(|_| RowError::NotText(self.number))?;
-        // A byte-order mark is not part of the first name.
-        let text = if self.number == 1 { text.strip_prefix('\u{feff}').unwrap_or(text) } else { text };
-        let mark = self.bytes.len() - text.len();
-        self.ends.iter_mut().for_each(|end| *end = end.saturating_sub(mark));
-        Ok(Some(Row { number: self.number, text, ends: &self.ends }))
+        if self.number == 1 && cells[0].starts_with("\u{feff}".as_bytes()) {
+            // A byte-order mark is not part of the first name.
+            cells[0].drain(.."\u{feff}".len());
+        }
+        let cells = cells.into_iter().map(String::from_utf8).collect::<Result<_, _>>();
+        cells.map(Some).map_err(|_| RowError::NotText(self.number))
     }
 
-    /// Reads the bytes of a row; returns whether there is one.
-    fn read(&mut self) -> Result<bool, RowError> {
-        let Rows { file, number, bytes, ends } = self;
-        bytes.clear();
-        ends.clear();
+    /// Reads the bytes of the cells of a row; none at the end of the file.
+    fn read(&mut self) -> Result<Option<Vec<Vec<u8>>>, RowError> {
+        let Rows { file, number } = self;
+        let (mut cells, mut cell, mut bytes) = (Vec::new(), Vec::new(), 0);
         // Whether the position is in quotes, or after a quote that may be the first of two.
         let (mut is_quoted, mut is_after_quote, mut is_begun) = (false, false, false);
         loop {
@@ -419,36 +395,36 @@ impl<R: BufRead> Rows<R> {
                 if is_quoted {
                     return Err(RowError::OpenQuote(*number + 1));
                 }
-                ends.push(bytes.len());
-                return Ok(is_begun);
+                cells.push(cell);
+                return Ok(is_begun.then_some(cells));
             }
             is_begun = true;
             for (at, &byte) in piece.iter().enumerate() {
-                let starts = ends.last().copied().unwrap_or(0) == bytes.len();
+                bytes += 1;
                 match byte {
                     b'"' if is_quoted => (is_quoted, is_after_quote) = (false, true),
-                    byte if is_quoted => bytes.push(byte),
+                    byte if is_quoted => cell.push(byte),
                     b'"' if is_after_quote => {
-                        bytes.push(b'"');
+                        cell.push(b'"');
                         (is_quoted, is_after_quote) = (true, false);
                     }
-                    b'"' if starts => is_quoted = true,
+                    b'"' if cell.is_empty() => is_quoted = true,
                     b'\n' => {
-                        ends.push(bytes.len());
+                        cells.push(cell);
                         file.consume(at + 1);
-                        return Ok(true);
+                        return Ok(Some(cells));
                     }
                     b',' => {
                         is_after_quote = false;
-                        ends.push(bytes.len());
+                        cells.push(std::mem::take(&mut cell));
                     }
                     b'\r' => {}
                     byte => {
                         is_after_quote = false;
-                        bytes.push(byte);
+                        cell.push(byte);
                     }
                 }
-                if bytes.len() > MOST_BYTES || ends.len() >= MOST_CELLS {
+                if bytes > MOST_BYTES || cells.len() >= MOST_CELLS {
                     return Err(RowError::Long(*number + 1));
                 }
             }
@@ -630,7 +606,7 @@ mod rows_tests {
         let mut rows = Rows::new(std::io::BufReader::with_capacity(3, text.as_bytes()));
         let mut all = Vec::new();
         while let Some(row) = rows.next().expect("rows") {
-            all.push(row.cells().map(str::to_owned).collect());
+            all.push(row);
         }
         all
     }

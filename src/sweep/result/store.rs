@@ -257,10 +257,6 @@ impl SweepRecords {
         Ok(header.map(|(header, start)| SweepRecords { header, is_at_work, file, path, start }))
     }
 
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Allows other processes to begin to add records.
     pub fn release(&self) -> io::Result<()> {
         self.file.unlock()
@@ -308,17 +304,9 @@ impl SweepStore {
     /// The name of the file of races.
     pub const RACES: &'static str = "races.bin";
 
-    /// Opens the records of a sweep in a folder, or begins them; also returns the finished pixels.
-    pub fn open(folder: &Path, header: &SweepHeader) -> Result<(SweepStore, Diagram), StoreError> {
-        SweepStore::open_as(folder, Some(header))
-    }
-
-    /// Opens the records in a folder, whatever their sweep; also returns the finished pixels.
-    pub fn open_any(folder: &Path) -> Result<(SweepStore, Diagram), StoreError> {
-        SweepStore::open_as(folder, None)
-    }
-
-    fn open_as(folder: &Path, asked: Option<&SweepHeader>) -> Result<(SweepStore, Diagram), StoreError> {
+    /// Opens the records of the asked sweep in a folder, or begins them; without one, opens those of any sweep. Also
+    /// returns the finished pixels.
+    pub fn open(folder: &Path, asked: Option<&SweepHeader>) -> Result<(SweepStore, Diagram), StoreError> {
         let path = folder.join(SweepRecords::FILE);
         let failed = |source| StoreError::File { path: path.clone(), source };
         let mut file = open_locked(&path)?;

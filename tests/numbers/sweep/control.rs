@@ -261,7 +261,7 @@ fn header(spec: &SweepSpec) -> SweepHeader {
 }
 
 fn open(folder: &Path, spec: &SweepSpec) -> Result<SweepStore, StoreError> {
-    SweepStore::open(folder, &header(spec)).map(|(store, _)| store)
+    SweepStore::open(folder, Some(&header(spec))).map(|(store, _)| store)
 }
 
 fn write(folder: &Path, spec: &SweepSpec, pixels: &[Finished]) -> Vec<u8> {
@@ -366,7 +366,7 @@ fn other_sweeps_and_foreign_files_are_refused() {
     assert_eq!([field.as_str(), &found, &expected], ["seed", "0", "77"]);
     let double = SweepHeader { precision: Precision::Double, ..header(&spec) };
     assert!(matches!(
-        SweepStore::open(folder.path(), &double),
+        SweepStore::open(folder.path(), Some(&double)),
         Err(StoreError::Different { field, .. }) if field == "precision"
     ));
     fs::write(&path, vec![0; 100_000]).unwrap();
@@ -439,7 +439,7 @@ fn races_are_read_back_and_damaged_or_foreign_ones_are_refused() {
     assert!(races(&diagram).iter().any(Option::is_some), "all races are over");
     let open = |folder: &Path, seed| {
         let sweep = SweepSpec { seed, ..spec.clone() };
-        SweepStore::open(folder, &SweepHeader { keeps_runs: false, ..header(&sweep) }).unwrap()
+        SweepStore::open(folder, Some(&SweepHeader { keeps_runs: false, ..header(&sweep) })).unwrap()
     };
     let (store, mut read) = open(folder.path(), 0);
     store.read_races(&mut read).expect("there are none");

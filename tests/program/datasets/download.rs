@@ -128,9 +128,11 @@ fn a_file_with_a_wrong_sum_is_discarded_and_the_next_mirror_tried() {
     let error = get(folder.path(), &[&corrupts, &longer, &endless], PATIENT).unwrap_err();
     let DownloadError::NoMirror { name, answers } = &error else { panic!("{error}") };
     assert_eq!(name, NAME);
-    let reasons: Vec<&str> = answers.iter().map(|refusal| &refusal.reason[..]).collect();
     let wrong = "sent a file with another SHA-256";
-    assert_eq!(reasons, [wrong, "has a file of 300001 bytes, expected 300000", wrong]);
+    let reasons = [wrong, "has a file of 300001 bytes, expected 300000", wrong];
+    let servers = [&corrupts, &longer, &endless].into_iter().zip(reasons);
+    let expected: Vec<String> = servers.map(|(server, reason)| format!("{}: {reason}", server.address())).collect();
+    assert_eq!(*answers, expected);
     assert!(!folder.path().join(NAME).exists());
     assert_eq!(fs::metadata(part(&folder)).unwrap().len(), 0, "nothing wrong is kept");
     fs::write(part(&folder), &content(LENGTH)[..9]).unwrap();

@@ -441,7 +441,9 @@ fn a_legend_names_settings_that_differ_within_a_rule_or_from_its_defaults() {
     let names = |change: &dyn Fn(&mut SweepSpec)| {
         let mut sweep = fig2a().sweep;
         change(&mut sweep);
-        let legend = Map::Winner { certainty: false }.legend(&Diagram::new(sweep.clone().into()), Metric::FinalLoss);
+        let diagram = Diagram::new(sweep.clone().into());
+        let (map, metric) = (Map::Winner { certainty: false }, Metric::FinalLoss);
+        let legend = map.legend_with(&diagram, metric, &map.colors(&diagram, metric, [205; 3]));
         let texts: Vec<String> = legend.into_iter().map(|swatch| swatch.text).take(3).collect();
         assert_eq!(texts, sweep.shown_names());
         texts

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use npyz::NpyFile;
 use resvg::usvg::roxmltree::{Document, ParsingOptions};
 use skrifa::{FontRef, MetadataProvider};
-use valleyscope::draw::{Figure, FigureError, Format, Map, Options};
+use valleyscope::draw::{Figure, FigureError, Format, Map, Options, Swatch};
 use valleyscope::sweep::result::{RawFormat, SweepResult};
 use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
 use valleyscope_engine::sweep::{Cell, Diagram, Metric, Metrics, Quantity, Runs, SweepSpec};
@@ -141,16 +141,20 @@ fn images_have_a_pixel_for_each_cell() {
     let [red, green, blue] = scores.cell(row, column);
     assert!(red == green && green == blue, "a neutral colour for what diverged");
     let difference = Map::Difference(0, 2);
-    let scale = difference.scale(&result.diagram, LOSS).expect("differences have a scale");
+    let scale = difference.shared_scale(&[&result.diagram], LOSS).expect("differences have a scale");
     assert_eq!(scale.position(0.0), 0.5);
     assert_eq!(difference.image(&result.diagram, LOSS).cell(row, column), scale.rgb(f64::NEG_INFINITY));
+}
+
+fn legend(map: Map, diagram: &Diagram) -> Vec<Swatch> {
+    map.legend_with(diagram, LOSS, &map.colors(diagram, LOSS, [205; 3]))
 }
 
 #[test]
 fn a_pixel_in_which_every_run_diverged_is_named_so_in_map_legend_and_figure() {
     let mut result = result();
     let map = Map::Winner { certainty: false };
-    let name = |result: &SweepResult| map.legend(&result.diagram, LOSS).into_iter().find(|it| it.text == "diverged");
+    let name = |result: &SweepResult| legend(map, &result.diagram).into_iter().find(|it| it.text == "diverged");
     assert!(name(&result).is_none(), "one optimizer alone has diverged");
     let unknown = map.image(&result.diagram, LOSS).cell(trainings::UNKNOWN[0], trainings::UNKNOWN[1]);
     let spec = result.diagram.spec().clone();
@@ -184,7 +188,7 @@ fn a_repeated_rule_has_a_shade_of_its_own_in_map_legend_and_figure() {
         .map(|[row, column]| image.cell(row, column))
         .collect();
     assert!(winners.contains(&colors[0]) && winners.contains(&colors[1]), "{winners:?} of {colors:?}");
-    let legend: Vec<_> = map.legend(&result.diagram, LOSS).into_iter().filter_map(|swatch| swatch.color).collect();
+    let legend: Vec<_> = legend(map, &result.diagram).into_iter().filter_map(|swatch| swatch.color).collect();
     assert_eq!(legend[..3], colors);
     let svg = Figure::winners(&result, LOSS, false).render(&wide()).expect("rendered").to_string();
     let [red, green, blue] = colors[1];

@@ -290,6 +290,7 @@ fn a_lesson_is_exported_as_a_web_page_and_another_preset_says_why_it_is_not() {
     let mut app = App::plain();
     app.menu("File", "Export web page…");
     app.until("the reason", |app| app.shows("this preset has none"));
+    assert!(!app.shows("Speaker notes"));
     app.button("Cancel");
     let lesson = PLAIN
         .replace("    simulations", "    lesson: [(text: \"Look at the walls.\", set: [Steps(40)])],\n    simulations");
@@ -299,6 +300,12 @@ fn a_lesson_is_exported_as_a_web_page_and_another_preset_says_why_it_is_not() {
     assert!(app.shows("HTML · 1 step · ") && app.shows("1 / 1   Look at the walls."));
     let page = text(export_as(&mut app, "page.html"));
     assert!(page.contains("Look at the walls.") && page.contains("<title>Plain</title>"));
+    app.menu("File", "Export web page…");
+    app.click(Role::RadioButton, "Speaker notes");
+    preview(&mut app);
+    assert!(app.shows("what to say to each") && !app.shows("plays the lesson"));
+    let notes = text(export_as(&mut app, "notes.html"));
+    assert!(notes.contains("<title>Notes: Plain</title>"));
 }
 
 #[test]

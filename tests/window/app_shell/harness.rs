@@ -14,8 +14,8 @@ use egui_kittest::wgpu::WgpuTestRenderer;
 use egui_kittest::{Harness, Node, TestRenderer};
 pub use valleyscope::app::shell::session::SessionTexts;
 use valleyscope::app::shell::session::Store;
-use valleyscope::app::{AppOptions, InstallCommand, Opened, TrainingPaths, Valleyscope};
-use valleyscope_experiments::preset::{Library, Loaded, Preset, PresetSource};
+use valleyscope::app::{AppOptions, InstallCommand, OpenedContent, TrainingPaths, Valleyscope};
+use valleyscope_experiments::preset::{Library, Preset};
 use valleyscope_machine::WorkerFolder;
 
 use crate::canvas_space::render_state;
@@ -147,16 +147,15 @@ impl App {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         prepare(folder.path());
         let library = Library::in_folder(folder.path().join("presets"));
-        let preset = begin.preset.map(|text| Loaded {
-            preset: Preset::parse(text, "test").expect("the test's preset is valid"),
-            text: text.to_owned(),
-            source: PresetSource::BuiltIn("test"),
+        let opened = begin.preset.map(|text| {
+            let preset = Preset::parse(text, "test").expect("the test's preset is valid");
+            (OpenedContent::Preset(Box::new(preset)), None)
         });
         let worker = WorkerFolder::at(&folder.path().join("worker"));
         let usual = AppOptions::default();
         let options = AppOptions {
             worth_asking: begin.worth_asking.unwrap_or(usual.worth_asking),
-            opened: preset.map(Opened::from).unwrap_or_default(),
+            opened: opened.into_iter().collect(),
             library,
             diagrams: Some(begin.diagrams.map_or_else(|| folder.path().join("diagrams"), Path::to_owned)),
             native_dialogs: false,

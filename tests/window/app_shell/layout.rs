@@ -82,6 +82,18 @@ fn the_controls_stay_where_they_were_scrolled_to_through_a_presentation() {
 }
 
 #[test]
+fn another_preset_is_shown_from_its_first_control() {
+    let mut app = App::begin(Begin { size: [1280.0, 600.0], ..Begin::default() });
+    let before = app.slider("Sharpness a").rect();
+    app.harness.get_by_role_and_label(Role::Slider, "FOCUS: Attraction γ").scroll_to_me();
+    app.settle();
+    assert!(app.slider("Sharpness a").rect().top() < 0.0);
+    app.menu("Presets", "Where FOCUS wins");
+    app.settle();
+    assert_eq!(app.slider("Sharpness a").rect().top(), before.top());
+}
+
+#[test]
 fn the_view_menu_changes_how_the_landscape_is_drawn() {
     let mut app = App::plain();
     let before = app.state().document().view.clone();
@@ -147,11 +159,14 @@ fn a_legend_of_long_names_does_not_cover_the_valley() {
         let name = row.accesskit_node().label().unwrap_or_default();
         assert!(name.contains("over 2000 steps"), "{name} is not the whole name");
         assert!(row.rect().left() > canvas.left() + 0.3 * canvas.width(), "{} covers {canvas}", row.rect());
-        let is_elided = app.harness.output().shapes.iter().any(|clipped| match &clipped.shape {
-            Shape::Text(text) => text.galley.text().starts_with("Adam (cosine)") && text.galley.text().ends_with(", …"),
-            _ => false,
-        });
-        assert!(is_elided, "{name} is drawn with all settings in {size:?}");
+        let is_drawn = |start: &str, end: &str| {
+            app.harness.output().shapes.iter().any(|clipped| match &clipped.shape {
+                Shape::Text(text) => text.galley.text().starts_with(start) && text.galley.text().ends_with(end),
+                _ => false,
+            })
+        };
+        assert!(is_drawn("Adam (cosine)", ", …"), "{name} is drawn with all settings in {size:?}");
+        assert!(is_drawn("mean L", ""), "a long name leaves room for the values");
     }
 }
 

@@ -548,18 +548,25 @@ fn the_end_lists_what_was_seen_and_opens_the_next_lesson() {
     app.key(Key::PageDown);
     assert!(app.shows("What was seen in “A walk into the narrowing valley”"));
     let screen = app.harness.ctx.content_rect();
-    for sentence in
-        ["slides down the middle, and Signum", "Noise starves Adam", "Without weight decay all three get deeper"]
-    {
+    for sentence in [
+        "A valley slopes",
+        "slides down the middle, and Signum",
+        "Noise starves Adam",
+        "Without weight decay all three get deeper",
+    ] {
         let entry = app
             .harness
             .get_all_by_role(Role::Button)
             .find(|entry| entry.accesskit_node().label().is_some_and(|label| label.contains(sentence)));
         assert!(screen.contains_rect(entry.expect(sentence).rect()), "{sentence}");
     }
-    app.key(Key::PageUp);
-    assert!(app.shows("7 / 7") && !app.shows("What was seen"));
-    app.button("End of the lesson").settle();
+    for key in [Key::PageUp, Key::Escape] {
+        app.key(key);
+        assert!(app.shows("7 / 7") && !app.shows("What was seen"));
+        assert!(app.harness.query_by_label("View").is_none(), "{key:?} does not end the presentation");
+        app.button("End of the lesson").settle();
+        assert!(app.shows("What was seen"));
+    }
     app.button("Next lesson: Why noise starves Adam").settle();
     assert!(app.shows("1 / 9") && app.shows("Adam divides the average gradient"));
     assert!(!app.shows("What was seen"));

@@ -83,7 +83,7 @@ fn with_reduced_motion_the_camera_does_not_fly() {
     app.key(Key::Escape);
     assert!(app.state().session()["valleyscope.session"].contains("reduced_motion:true"), "it is remembered");
     app.key(Key::Num3);
-    assert!(direction(&app).is_some_and(|seen| seen.starts_with("42°")), "the view changes at once");
+    assert!(direction(&app).is_some_and(|seen| seen.starts_with("40°")), "the view changes at once");
 }
 
 #[test]
@@ -143,12 +143,12 @@ fn the_camera_turns_between_the_plane_and_space() {
     let early = elevation(&app).expect("it is in space");
     app.harness.run_steps(5);
     let later = elevation(&app).expect("it is in space");
-    assert!(early > later && later > 42, "from straight above: {early}°, {later}°");
+    assert!(early > later && later > 40, "from straight above: {early}°, {later}°");
     app.harness.run_steps(30);
-    assert_eq!(elevation(&app), Some(42));
+    assert_eq!(elevation(&app), Some(40));
     app.harness.key_press(Key::Num3);
     app.harness.run_steps(12);
-    assert!(elevation(&app).is_some_and(|elevation| elevation > 42), "back again");
+    assert!(elevation(&app).is_some_and(|elevation| elevation > 40), "back again");
     assert!(!app.state().document().view.is_in_space(), "the setting has changed");
     app.harness.run_steps(30);
     assert_eq!(elevation(&app), None);

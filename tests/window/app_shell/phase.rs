@@ -456,23 +456,6 @@ fn quitting_asks_before_it_drops_a_diagram_that_took_long() {
 }
 
 #[test]
-fn an_exported_diagram_is_dropped_without_a_question() {
-    let (mut app, _file) = computed_and_dear(SMALL);
-    app.close();
-    app.settle();
-    app.button("Export…");
-    app.until("the question where it goes", |app| {
-        app.harness.query_by_role_and_label(Role::TextInput, "Path of the file").is_some()
-    });
-    let path = app.folder.path().join("kept.npz");
-    app.type_path(&path);
-    app.until("the file", |app| app.shows("Saved "));
-    assert!(!app.shows("Quit and drop"));
-    assert!(!app.close().contains(&ViewportCommand::CancelClose));
-    assert!(path.exists());
-}
-
-#[test]
 fn a_quickly_computed_diagram_is_dropped_without_a_question() {
     let mut app = computed(SMALL);
     assert!(!app.close().contains(&ViewportCommand::CancelClose));

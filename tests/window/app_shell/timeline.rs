@@ -450,6 +450,7 @@ fn digits_with_alt_and_the_angle_brackets_choose_speeds() {
     app.harness.event(egui::Event::Text(">".to_owned()));
     app.harness.run_steps(2);
     assert!(app.shows("Speed: 10 steps a second"));
+    assert!(!app.shows("Speed: 5 steps a second"), "a newer notice replaces the older");
     app.harness.event(egui::Event::Text("<".to_owned()));
     app.harness.run_steps(2);
     app.harness.event(egui::Event::Text("<".to_owned()));

@@ -251,7 +251,8 @@ fn the_queue_is_paused_and_entries_are_removed_by_hand() {
     app.until("the pause", |app| app.shows("Go on"));
     end(&first, Event::Finished);
     app.until("the end of the first", |app| app.shows("Queue (2)"));
-    let names: Vec<String> = Queue::of(place.path()).entries().expect("it is read").into_iter().map(|it| it.name).collect();
+    let names: Vec<String> =
+        Queue::of(place.path()).entries().expect("it is read").into_iter().map(|it| it.name).collect();
     app.button(&format!("Remove {} from the queue", names[0]));
     app.until("the rest", |app| app.shows("Queue (1)"));
     assert_eq!(runs(place.path()).len(), 1, "nothing begins in a pause");

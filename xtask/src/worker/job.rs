@@ -10,22 +10,27 @@ use valleyscope_machine::{SetUp, SetUpState};
 
 use crate::{Stop, say};
 
+/// The early end of a set-up.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Ended {
-    Cancelled,
-    Declined,
-    Failed(Stop),
+pub struct Ended {
+    pub state: SetUpState,
+    pub stop: Stop,
 }
 
 impl Ended {
     pub fn failed(message: impl std::fmt::Display) -> Ended {
-        Ended::Failed(Stop::failed(message))
+        Stop::failed(message).into()
+    }
+
+    fn cancelled() -> Ended {
+        let message = "The set-up of the training worker was cancelled.".to_owned();
+        Ended { state: SetUpState::Cancelled, stop: Stop { message, code: 130 } }
     }
 }
 
 impl From<Stop> for Ended {
     fn from(stop: Stop) -> Ended {
-        Ended::Failed(stop)
+        Ended { state: SetUpState::Failed, stop }
     }
 }
 
@@ -55,11 +60,11 @@ impl Job<'_> {
     pub fn begin(&mut self, what: &str) -> Result<(), Ended> {
         say(what);
         self.session.report(SetUpState::Working, what, self.step, None);
-        if self.session.is_cancelled() { Err(Ended::Cancelled) } else { Ok(()) }
+        if self.session.is_cancelled() { Err(Ended::cancelled()) } else { Ok(()) }
     }
 
-    /// Runs a command at low priority. Its stderr is passed on, and searched for cargo's progress; `percent` measures
-    /// the progress of other commands. Returns the captured stdout, or fails with the last lines of a failed command.
+    /// Runs a command. Its stderr is passed on, and searched for cargo's progress; `percent` measures the progress of
+    /// other commands. Returns the captured stdout, or fails with the last lines of a failed command.
     pub fn carry_out(
         &mut self,
         what: &str,
@@ -68,8 +73,7 @@ impl Job<'_> {
         mut percent: impl FnMut() -> Option<u8>,
     ) -> Result<Result<String, String>, Ended> {
         self.begin(what)?;
-        let mut command = at_low_priority(command);
-        command.stderr(Stdio::piped());
+        command.stdin(Stdio::null()).stderr(Stdio::piped());
         if stdout == Stdout::Captured {
             command.stdout(Stdio::piped());
         }
@@ -77,7 +81,7 @@ impl Job<'_> {
         if self.detached {
             // A separate group, so that all processes that the command starts can be ended with it. In a terminal
             // Ctrl-C does that.
-            std::os::unix::process::CommandExt::process_group(&mut command, 0);
+            std::os::unix::process::CommandExt::process_group(command, 0);
         }
         let mut child = command.spawn().map_err(|error| {
             Ended::failed(format!("cannot start {}: {error}", command.get_program().to_string_lossy()))
@@ -109,7 +113,7 @@ impl Job<'_> {
             }
             if self.session.is_cancelled() {
                 self.end(&mut child);
-                return Err(Ended::Cancelled);
+                return Err(Ended::cancelled());
             }
             if reported.elapsed() >= MEASURE {
                 self.session.report(SetUpState::Working, what, self.step, percent_read.or_else(&mut percent));
@@ -141,28 +145,6 @@ impl Job<'_> {
         let _ = child.kill();
         let _ = child.wait();
     }
-}
-
-/// Makes the command run at low priority, when the processor is otherwise idle.
-fn at_low_priority(command: &Command) -> Command {
-    let mut nice = if cfg!(unix) {
-        let mut nice = Command::new("nice");
-        nice.args(["-n", "10"]).arg(command.get_program());
-        nice
-    } else {
-        Command::new(command.get_program())
-    };
-    nice.args(command.get_args()).stdin(Stdio::null());
-    if let Some(folder) = command.get_current_dir() {
-        nice.current_dir(folder);
-    }
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => nice.env(name, value),
-            None => nice.env_remove(name),
-        };
-    }
-    nice
 }
 
 /// Passes a pipe's output on to stderr, and its lines to `lines`. A carriage return ends a line too: the following text
@@ -223,16 +205,5 @@ mod tests {
         pass_on(&b"one\r\ntwo\rthree"[..], true, &sender);
         drop(sender);
         assert_eq!(lines.iter().collect::<Vec<_>>(), ["one", "two", "three"]);
-    }
-
-    #[test]
-    fn a_command_at_low_priority_is_otherwise_the_same() {
-        let mut command = Command::new("pip");
-        command.args(["install", "torch"]).env("A", "1").env_remove("B").current_dir("/tmp");
-        let nice = at_low_priority(&command);
-        let args: Vec<_> = nice.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
-        assert!(args.ends_with(&["install".to_owned(), "torch".to_owned()]), "{args:?}");
-        assert_eq!(nice.get_envs().collect::<Vec<_>>(), command.get_envs().collect::<Vec<_>>());
-        assert_eq!(nice.get_current_dir(), command.get_current_dir());
     }
 }

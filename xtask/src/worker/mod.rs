@@ -34,7 +34,7 @@ pub enum Audience {
 
 /// The number of steps: finding a PyTorch, building the worker, installing it.
 const STEPS: u32 = 3;
-const DECLINED: &str = "The training worker was declined.";
+const DECLINED: &str = "The training worker was declined; `cargo xtask setup` asks again.";
 
 impl Audience {
     pub fn here() -> Audience {
@@ -46,26 +46,27 @@ impl Audience {
 
 /// Sets up the worker, until it answers a handshake.
 pub fn set_up(audience: Audience) -> Result<(), Stop> {
+    let text = in_session(audience, STEPS, |job| work(job, audience), |text| (SetUpState::Done, text.clone()))?;
+    say(text);
+    Ok(())
+}
+
+/// Does work as the only set-up, and reports its outcome.
+fn in_session<T>(
+    audience: Audience,
+    steps: u32,
+    work: impl FnOnce(&mut Job<'_>) -> Result<T, Ended>,
+    done: impl FnOnce(&T) -> (SetUpState, String),
+) -> Result<T, Stop> {
     let session = begin(&folder()?)?;
-    let mut job = Job { session: &session, detached: audience == Audience::Nobody, step: (1, STEPS) };
-    let outcome = work(&mut job, audience);
-    let step = job.step;
+    let mut job = Job { session: &session, detached: audience == Audience::Nobody, step: (1, steps) };
+    let outcome = work(&mut job);
     let (state, message) = match &outcome {
-        Ok(text) => (SetUpState::Done, text.clone()),
-        Err(Ended::Cancelled) => (SetUpState::Cancelled, "The set-up of the training worker was cancelled.".to_owned()),
-        Err(Ended::Declined) => (SetUpState::Declined, DECLINED.to_owned()),
-        Err(Ended::Failed(stop)) => (SetUpState::Failed, stop.message.clone()),
+        Ok(result) => done(result),
+        Err(Ended { state, stop }) => (*state, stop.message.clone()),
     };
-    session.report(state, &message, step, None);
-    match outcome {
-        Ok(text) => {
-            say(text);
-            Ok(())
-        }
-        Err(Ended::Cancelled) => Err(Stop { message, code: 130 }),
-        Err(Ended::Declined) => Err(Stop::failed("Nothing was installed. `cargo xtask setup` asks again.")),
-        Err(Ended::Failed(stop)) => Err(stop),
-    }
+    session.report(state, &message, job.step, None);
+    outcome.map_err(|ended| ended.stop)
 }
 
 fn work(job: &mut Job<'_>, audience: Audience) -> Result<String, Ended> {
@@ -91,7 +92,7 @@ fn provide_pytorch(job: &mut Job<'_>, audience: Audience) -> Result<PyTorch, End
             let announcement = variant.announcement(job.session.folder());
             say(&announcement);
             if audience == Audience::Person && !agrees() {
-                return Err(Ended::Declined);
+                return Err(Ended { state: SetUpState::Declined, stop: Stop::failed(DECLINED) });
             }
             download::install(variant, job.session, job)
         }
@@ -99,8 +100,8 @@ fn provide_pytorch(job: &mut Job<'_>, audience: Audience) -> Result<PyTorch, End
 }
 
 fn choose(folder: &WorkerFolder) -> Choice {
-    let found = pytorch::find(folder, &pytorch::pythons());
-    let (choice, notes) = pytorch::choose(&found, machine::has_nvidia_gpu());
+    let candidates = pytorch::candidates(folder, &pytorch::pythons());
+    let (choice, notes) = pytorch::choose(candidates, machine::has_nvidia_gpu(), PyTorch::at);
     notes.iter().for_each(say);
     choice
 }
@@ -147,7 +148,11 @@ pub fn set_up_in_background() -> Result<(), Stop> {
     let log = log.and_then(|log| log.set_len(0).and(Ok((log.try_clone()?, log))));
     let (log, copy) = log.map_err(|error| cannot_write(&folder, &error))?;
     let own = std::env::current_exe().map_err(Stop::failed)?;
-    let mut command = Command::new(own);
+    // At low priority, which the programs that it starts inherit.
+    let mut command = Command::new(if cfg!(unix) { Path::new("nice") } else { &own });
+    if cfg!(unix) {
+        command.args(["-n", "10"]).arg(&own);
+    }
     command.args(["setup", "--only-worker", "--detached"]).stdin(Stdio::null()).stdout(log).stderr(copy);
     machine::detach(&mut command);
     command.spawn().map_err(|error| Stop::failed(format!("xtask: cannot continue in the background: {error}")))?;
@@ -182,17 +187,9 @@ pub fn pytorch_for_tests() -> Result<PyTorch, Stop> {
             thread::sleep(Duration::from_millis(500));
         }
     }
-    let session = begin(&folder)?;
-    let mut job = Job { session: &session, detached: false, step: (1, 1) };
-    let outcome = provide_pytorch(&mut job, Audience::here());
-    let (state, message) = match &outcome {
-        Ok(_) => (SetUpState::Interrupted, "PyTorch is here, and the training worker is not built yet.".to_owned()),
-        Err(Ended::Failed(stop)) => (SetUpState::Failed, stop.message.clone()),
-        Err(Ended::Cancelled) => (SetUpState::Cancelled, "It was cancelled.".to_owned()),
-        Err(Ended::Declined) => (SetUpState::Declined, DECLINED.to_owned()),
-    };
-    session.report(state, &message, (1, 1), None);
-    outcome.map_err(|_| Stop::failed(message))
+    let here = || "PyTorch is here, and the training worker is not built yet.".to_owned();
+    let audience = Audience::here();
+    in_session(audience, 1, |job| provide_pytorch(job, audience), |_| (SetUpState::Interrupted, here()))
 }
 
 fn folder() -> Result<WorkerFolder, Stop> {

@@ -1,5 +1,6 @@
 //! Finding a PyTorch to build the worker with.
 
+use std::collections::HashSet;
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -114,15 +115,6 @@ pub enum Source {
     Python(&'static str),
 }
 
-/// A folder that may hold a PyTorch, and the result of checking it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
-    pub source: Source,
-    pub root: PathBuf,
-    /// The PyTorch, or why it cannot be used.
-    pub verdict: Result<PyTorch, String>,
-}
-
 /// The PyTorch to build the worker with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
@@ -130,40 +122,39 @@ pub enum Choice {
     Install(Variant),
 }
 
-/// Checks all folders in the order of preference.
-pub fn find(folder: &WorkerFolder, pythons: &[Python]) -> Vec<Found> {
+/// Lists the folders that may hold a PyTorch, each once, in the order of preference.
+pub fn candidates(folder: &WorkerFolder, pythons: &[Python]) -> Vec<(Source, PathBuf)> {
     let named = std::env::var_os("LIBTORCH").filter(|path| !path.is_empty()).map(PathBuf::from);
     // The link points to the `lib` of a PyTorch.
     let in_use = fs::canonicalize(folder.libraries()).ok().and_then(|lib| Some(lib.parent()?.to_owned()));
     let private = Variant::ALL.into_iter().map(|variant| variant.root(folder)).filter(|root| root.is_dir());
     let of_python = pythons.iter().filter_map(|it| Some((Source::Python(it.program), it.torch.clone()?)));
-    let candidates = named.map(|root| (Source::Named, root)).into_iter();
-    let candidates = candidates.chain(in_use.map(|root| (Source::InUse, root)));
-    let candidates = candidates.chain(private.map(|root| (Source::Private, root))).chain(of_python);
-    let mut found: Vec<Found> = Vec::new();
-    for (source, root) in candidates {
-        if !found.iter().any(|it| it.root == root) {
-            let verdict = PyTorch::at(&root);
-            found.push(Found { source, root, verdict });
-        }
-    }
-    found
+    let all = named.map(|root| (Source::Named, root)).into_iter();
+    let all = all.chain(in_use.map(|root| (Source::InUse, root)));
+    let all = all.chain(private.map(|root| (Source::Private, root))).chain(of_python);
+    let mut seen = HashSet::new();
+    all.filter(|(_, root)| seen.insert(root.clone())).collect()
 }
 
-/// Chooses the first PyTorch that fits this machine; also returns notes on those that do not.
-pub fn choose(found: &[Found], has_gpu: bool) -> (Choice, Vec<String>) {
+/// Chooses the first PyTorch that fits this machine, after a check of its folder; also returns notes on those that do
+/// not.
+pub fn choose(
+    candidates: Vec<(Source, PathBuf)>,
+    has_gpu: bool,
+    check: impl Fn(&Path) -> Result<PyTorch, String>,
+) -> (Choice, Vec<String>) {
     let mut notes = Vec::new();
-    for Found { source, root, verdict } in found {
-        match verdict {
+    for (source, root) in candidates {
+        match check(&root) {
             Err(unfit) => notes.push(format!("{source} ({}) is not used: {unfit}", root.display())),
             Ok(pytorch) if has_gpu && !pytorch.has_cuda => {
-                if *source == Source::Named {
+                if source == Source::Named {
                     notes.push(format!("{source} ({}) has no CUDA: only the processor will train", root.display()));
-                    return (Choice::Use(pytorch.clone()), notes);
+                    return (Choice::Use(pytorch), notes);
                 }
                 notes.push(format!("{source} ({}) is not used: it has no CUDA for this GPU", root.display()));
             }
-            Ok(pytorch) => return (Choice::Use(pytorch.clone()), notes),
+            Ok(pytorch) => return (Choice::Use(pytorch), notes),
         }
     }
     (Choice::Install(Variant::for_machine(has_gpu)), notes)
@@ -311,12 +302,14 @@ mod tests {
         PyTorch { root: root.into(), version: "2.11.0+cu130".to_owned(), has_cuda }
     }
 
-    fn good(source: Source, root: &str, has_cuda: bool) -> Found {
-        Found { source, root: root.into(), verdict: Ok(pytorch(root, has_cuda)) }
-    }
-
-    fn bad(source: Source, root: &str, version: &str) -> Found {
-        Found { source, root: root.into(), verdict: Err(format!("it is version {version}")) }
+    /// Chooses among folders of which those with `bad` in their names hold another version, and those with `cuda` one
+    /// with CUDA.
+    fn chosen(folders: &[(Source, &str)], has_gpu: bool) -> (Choice, Vec<String>) {
+        let candidates = folders.iter().map(|(source, root)| (*source, PathBuf::from(root))).collect();
+        choose(candidates, has_gpu, |root| match root.to_string_lossy() {
+            root if root.contains("bad") => Err("it is version 2.10.0".to_owned()),
+            root => Ok(pytorch(&root, root.contains("cuda"))),
+        })
     }
 
     #[test]
@@ -364,9 +357,8 @@ mod tests {
     #[test]
     fn chooses_the_first_that_fits() {
         let python = Source::Python("python3");
-        let found =
-            [bad(Source::Named, "/named", "2.10.0"), good(Source::Private, "/own", false), good(python, "/py", true)];
-        let (choice, notes) = choose(&found, false);
+        let found = [(Source::Named, "/bad"), (Source::Private, "/own"), (python, "/cuda")];
+        let (choice, notes) = chosen(&found, false);
         assert_eq!(choice, Choice::Use(pytorch("/own", false)));
         assert_eq!(notes.len(), 1);
         assert!(notes[0].contains("LIBTORCH") && notes[0].contains("2.10.0"), "{notes:?}");
@@ -375,21 +367,19 @@ mod tests {
     #[test]
     fn a_gpu_needs_cuda_unless_the_user_chooses_otherwise() {
         let python = Source::Python("python3");
-        let found = [good(Source::Private, "/own", false), good(python, "/py", true)];
-        assert_eq!(choose(&found, true).0, Choice::Use(pytorch("/py", true)));
-        assert_eq!(choose(&found[..1], true).0, Choice::Install(Variant::Cuda));
-        let named = [good(Source::Named, "/named", false), found[1].clone()];
-        let (choice, notes) = choose(&named, true);
+        let found = [(Source::Private, "/own"), (python, "/cuda")];
+        assert_eq!(chosen(&found, true).0, Choice::Use(pytorch("/cuda", true)));
+        assert_eq!(chosen(&found[..1], true).0, Choice::Install(Variant::Cuda));
+        let (choice, notes) = chosen(&[(Source::Named, "/named"), found[1]], true);
         assert_eq!(choice, Choice::Use(pytorch("/named", false)));
         assert!(notes[0].contains("no CUDA"), "{notes:?}");
     }
 
     #[test]
     fn installs_the_variant_of_the_machine_if_none_fits() {
-        assert_eq!(choose(&[], false), (Choice::Install(Variant::Cpu), Vec::new()));
-        let other = [bad(Source::Python("python3"), "/py", "2.4.1")];
+        assert_eq!(chosen(&[], false), (Choice::Install(Variant::Cpu), Vec::new()));
         let expected = if cfg!(target_os = "linux") { Variant::Cuda } else { Variant::Cpu };
-        assert_eq!(choose(&other, true).0, Choice::Install(expected));
+        assert_eq!(chosen(&[(Source::Python("python3"), "/bad")], true).0, Choice::Install(expected));
     }
 
     #[test]

@@ -6,10 +6,9 @@
 //!
 //! [`NoiseSpec`] is a noise with the values of its parameters, as in presets; [`GradientNoise`] is what kernels use.
 
-use std::fmt;
+use std::collections::BTreeMap;
 use std::ops::{Add, Mul};
 
-use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeTupleVariant;
 use serde::{Deserialize, Serialize, Serializer, de};
 
@@ -308,13 +307,16 @@ impl NoiseSpec {
 impl<'de> Deserialize<'de> for NoiseSpec {
     /// Reads a noise: a number is σ of multiplicative noise, and `HeavyTailed(1.0, 3.0)` gives all values of a kind.
     fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<NoiseSpec, D::Error> {
-        match Written::deserialize(deserializer)? {
-            Written::Number(sigma) => noise(NoiseKind::Multiplicative, &[sigma]),
-            Written::Kind(Call { name, values }) => match NoiseKind::named(&name) {
-                Some(kind) => noise(kind, &values),
-                None => Err(de::Error::custom(wanted())),
-            },
-            Written::Other(de::IgnoredAny) => Err(de::Error::custom(wanted())),
+        let named = |(name, values): (String, Values)| Some((NoiseKind::named(&name)?, values));
+        let written = match Written::deserialize(deserializer)? {
+            Written::Number(sigma) => Some((NoiseKind::Multiplicative, Values::One(sigma))),
+            Written::Kind(call) if call.len() == 1 => call.into_iter().find_map(named),
+            Written::Kind(_) | Written::Other(de::IgnoredAny) => None,
+        };
+        match written {
+            Some((kind, Values::One(value))) => noise(kind, &[value]),
+            Some((kind, Values::Some(values))) => noise(kind, &values),
+            None => Err(de::Error::custom(wanted())),
         }
     }
 }
@@ -348,39 +350,8 @@ fn form(kind: NoiseKind) -> String {
 #[serde(untagged)]
 enum Written {
     Number(f64),
-    Kind(Call),
+    Kind(BTreeMap<String, Values>),
     Other(de::IgnoredAny),
-}
-
-/// A name with values.
-struct Call {
-    name: String,
-    values: Vec<f64>,
-}
-
-impl<'de> Deserialize<'de> for Call {
-    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Call, D::Error> {
-        deserializer.deserialize_map(CallReader)
-    }
-}
-
-struct CallReader;
-
-impl<'de> Visitor<'de> for CallReader {
-    type Value = Call;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a noise with its values")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Call, A::Error> {
-        let name: String = map.next_key()?.ok_or_else(|| de::Error::custom("the noise is missing"))?;
-        let values = match map.next_value()? {
-            Values::One(value) => vec![value],
-            Values::Some(values) => values,
-        };
-        Ok(Call { name, values })
-    }
 }
 
 #[derive(Deserialize)]

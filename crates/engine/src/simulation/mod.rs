@@ -157,20 +157,6 @@ impl Simulation {
         true
     }
 
-    fn last_step(&self) -> u64 {
-        self.last_step
-    }
-
-    /// Returns the changes that are repeated after the present step.
-    fn scheduled(&self) -> impl Iterator<Item = &Change> {
-        self.scheduled.iter()
-    }
-
-    /// Replaces the changes that are repeated after the present step.
-    fn schedule(&mut self, changes: impl Iterator<Item = Change>) {
-        self.scheduled = changes.collect();
-    }
-
     /// Returns the present state, from which [`return_to`](Simulation::return_to) continues. The present step must be
     /// the last one.
     fn keyframe(&self) -> Keyframe {
@@ -344,7 +330,7 @@ impl Timeline {
     }
 
     pub fn last_step(&self) -> u64 {
-        self.simulation.last_step()
+        self.simulation.last_step
     }
 
     pub fn bytes(&self) -> usize {
@@ -432,7 +418,8 @@ impl Timeline {
         let mut timeline = Timeline::of(self.simulation.clone());
         timeline.simulation.begin_anew_at(keyframe);
         timeline.select(self.selected);
-        timeline.simulation.schedule(record.changes.into_iter().filter(|change| change.step > keyframe.step));
+        timeline.simulation.scheduled =
+            record.changes.into_iter().filter(|change| change.step > keyframe.step).collect();
         timeline.keyframes = self.keyframes[..before - 1].to_vec();
         timeline.bytes = timeline.keyframes.iter().map(Keyframe::bytes).sum();
         timeline
@@ -459,7 +446,7 @@ impl Timeline {
             return false;
         }
         let made_again = self.changes().filter(|change| change.step > step).copied().collect::<Vec<_>>();
-        self.simulation.schedule(made_again.into_iter().chain(later.iter().copied()));
+        self.simulation.scheduled = made_again.into_iter().chain(later.iter().copied()).collect();
         true
     }
 
@@ -478,13 +465,13 @@ impl Timeline {
     /// Returns the initial specification and all changes, also those of a replayed session that are yet to be repeated.
     pub fn whole_record(&self) -> Record {
         let Record { spec, changes } = self.simulation.record();
-        let all = changes.iter().chain(self.simulation.scheduled()).copied();
+        let all = changes.iter().chain(self.simulation.scheduled.iter()).copied();
         Record { spec: spec.clone(), changes: all.collect() }
     }
 
     /// Returns the changes up to the last step that was reached, in the order of their steps.
     pub fn changes(&self) -> impl Iterator<Item = &Change> {
-        let later = self.simulation.scheduled().filter(|change| change.step <= self.last_step());
+        let later = self.simulation.scheduled.iter().filter(|change| change.step <= self.last_step());
         self.simulation.record().changes.iter().chain(later)
     }
 }

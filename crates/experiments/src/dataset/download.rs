@@ -7,14 +7,13 @@
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::time::{Duration, Instant};
-use std::{fs, io, thread};
+use std::time::Duration;
+use std::{fs, io};
 
 use super as dataset;
 use sha2::{Digest, Sha256};
 use ureq::Agent;
-use ureq::http::{HeaderMap, StatusCode, header};
+use ureq::http::{HeaderMap, HeaderValue, StatusCode, header};
 
 /// The usual time limit for a silent mirror.
 pub const PATIENCE: Duration = Duration::from_secs(15);
@@ -57,32 +56,19 @@ pub enum DownloadError {
     #[error(
         "no mirror gave {name}: {}; try again later, which resumes the download, or get the files by other \
          means and name their folder",
-        answers.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        answers.join("; ")
     )]
-    NoMirror { name: String, answers: Vec<Refusal> },
+    NoMirror { name: String, answers: Vec<String> },
     #[error("the download was cancelled; trying again resumes it")]
     Cancelled,
-}
-
-/// The failure of a mirror.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    pub mirror: String,
-    pub reason: String,
-}
-
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.mirror, self.reason)
-    }
 }
 
 /// The lock file of a folder. It stays there, empty.
 const LOCK: &str = ".download.lock";
 /// The largest number of times that a mirror which cuts connections is asked to continue.
 const MOST_CUTS: usize = 20;
-/// The polling interval.
-const TICK: Duration = Duration::from_millis(50);
+/// The number of bytes received at once.
+const CHUNK: usize = 1 << 16;
 
 /// The reason why an attempt with one mirror ended early.
 enum AttemptError {
@@ -92,6 +78,12 @@ enum AttemptError {
     Cut(String),
     /// The mirror has another file.
     Refused(String),
+}
+
+impl From<DownloadError> for AttemptError {
+    fn from(error: DownloadError) -> AttemptError {
+        AttemptError::Final(error)
+    }
 }
 
 impl Download<'_> {
@@ -107,7 +99,9 @@ impl Download<'_> {
         fs::create_dir_all(folder).map_err(failed)?;
         let total = self.files.iter().map(|file| file.bytes).sum();
         let mut report = |done| progress(DownloadProgress { done, total });
-        let _lock = self.lock(folder, &mut report, cancelled)?;
+        let path = folder.join(LOCK);
+        let lock = dataset::wait(&path, cancelled).map_err(|source| DownloadError::File { path, source })?;
+        let _lock = lock.ok_or(DownloadError::Cancelled)?;
         let mut before = 0;
         for file in self.files {
             self.bring(file, folder, &mut |done| report(before + done), cancelled)?;
@@ -115,19 +109,6 @@ impl Download<'_> {
             report(before);
         }
         Ok(())
-    }
-
-    /// Waits until no other process works on the folder.
-    fn lock(
-        &self,
-        folder: &Path,
-        report: &mut dyn FnMut(u64),
-        cancelled: &dyn Fn() -> bool,
-    ) -> Result<File, DownloadError> {
-        let path = folder.join(LOCK);
-        let mut waiting = || report(self.files.iter().map(|file| arrived(file, folder)).sum());
-        let held = dataset::wait(&path, &mut waiting, cancelled);
-        held.map_err(|source| DownloadError::File { path, source })?.ok_or(DownloadError::Cancelled)
     }
 
     fn bring(
@@ -147,8 +128,10 @@ impl Download<'_> {
             match self.complete_from(mirror, file, &mut part, report, cancelled) {
                 Ok(()) => return part.commit(&target),
                 Err(AttemptError::Final(error)) => return Err(error),
+                // A silent mirror was waited for meanwhile.
+                Err(_) if cancelled() => return Err(DownloadError::Cancelled),
                 Err(AttemptError::Cut(reason) | AttemptError::Refused(reason)) => {
-                    answers.push(Refusal { mirror: mirror.clone(), reason });
+                    answers.push(format!("{mirror}: {reason}"));
                 }
             }
         }
@@ -167,11 +150,11 @@ impl Download<'_> {
         let url = format!("{}/{}", mirror.trim_end_matches('/'), file.name);
         let mut cuts = 0;
         loop {
-            let had = part.length();
+            let had = part.length;
             match self.receive(&url, part, report, cancelled) {
-                Ok(()) if part.has_sum().map_err(AttemptError::Final)? => return Ok(()),
+                Ok(()) if part.has_sum()? => return Ok(()),
                 Ok(()) => {
-                    part.clear().map_err(AttemptError::Final)?;
+                    part.clear()?;
                     // Bytes of an earlier attempt may have been wrong, and the mirror's right.
                     if had == 0 {
                         return Err(AttemptError::Refused("sent a file with another SHA-256".to_owned()));
@@ -179,7 +162,7 @@ impl Download<'_> {
                 }
                 Err(AttemptError::Cut(reason)) => {
                     cuts += 1;
-                    if part.length() <= had || cuts == MOST_CUTS {
+                    if part.length <= had || cuts == MOST_CUTS {
                         return Err(AttemptError::Cut(reason));
                     }
                 }
@@ -199,52 +182,72 @@ impl Download<'_> {
         if part.missing() == 0 {
             return Ok(());
         }
-        let request = HttpRequest::send(url.to_owned(), part.length(), self.patience);
-        loop {
+        let mut request = self.agent().get(url).header(header::ACCEPT_ENCODING, "identity");
+        if part.length > 0 {
+            request = request.header(header::RANGE, format!("bytes={}-", part.length));
+        }
+        let mut response = request.call().map_err(|error| AttemptError::Cut(error.to_string()))?;
+        let (from, total) = match response.status() {
+            StatusCode::OK => (0, response.headers().get(header::CONTENT_LENGTH).and_then(number)),
+            StatusCode::PARTIAL_CONTENT => content_range(response.headers())
+                .ok_or_else(|| AttemptError::Cut("did not say which part of the file it sent".to_owned()))?,
+            StatusCode::RANGE_NOT_SATISFIABLE if part.length > 0 => {
+                part.clear()?;
+                return self.receive(url, part, report, cancelled);
+            }
+            status => return Err(AttemptError::Refused(format!("answered {status}"))),
+        };
+        let whole = part.wanted.bytes;
+        if let Some(total) = total.filter(|&total| total != whole) {
+            return Err(AttemptError::Refused(format!("has a file of {total} bytes, expected {whole}")));
+        }
+        if from == 0 {
+            // A server without ranges sends the whole file also where a part was requested.
+            part.clear()?;
+        } else if from != part.length {
+            return Err(AttemptError::Refused("sent another part of the file than was asked for".to_owned()));
+        }
+        let mut reader = response.body_mut().as_reader();
+        let mut buffer = vec![0; CHUNK];
+        while part.missing() > 0 {
+            report(part.length);
             if cancelled() {
-                return Err(AttemptError::Final(DownloadError::Cancelled));
+                return Err(DownloadError::Cancelled.into());
             }
-            let Some(answer) = request.wait(TICK).map_err(AttemptError::Cut)? else { continue };
-            match answer {
-                ServerResponse::Begins { from, total } => {
-                    let whole = part.length() + part.missing();
-                    if let Some(total) = total.filter(|&total| total != whole) {
-                        return Err(AttemptError::Refused(format!("has a file of {total} bytes, expected {whole}")));
-                    }
-                    if from == 0 {
-                        // A server without ranges sends the whole file also where a part was requested.
-                        part.clear().map_err(AttemptError::Final)?;
-                    } else if from != part.length() {
-                        return Err(AttemptError::Refused(
-                            "sent another part of the file than was asked for".to_owned(),
-                        ));
-                    }
-                }
-                ServerResponse::NoSuchPart if part.length() > 0 => {
-                    part.clear().map_err(AttemptError::Final)?;
-                    return self.receive(url, part, report, cancelled);
-                }
-                ServerResponse::NoSuchPart => return Err(AttemptError::Refused("answered 416".to_owned())),
-                ServerResponse::Status(status) => return Err(AttemptError::Refused(format!("answered {status}"))),
-                ServerResponse::Bytes(bytes) => part.append(&bytes).map_err(AttemptError::Final)?,
-                ServerResponse::End if part.missing() > 0 => {
-                    return Err(AttemptError::Cut(format!("ended {} bytes too early", part.missing())));
-                }
-                ServerResponse::End => return Ok(()),
-            }
-            report(part.length());
-            if part.missing() == 0 {
-                return Ok(());
+            match reader.read(&mut buffer).map_err(|error| AttemptError::Cut(error.to_string()))? {
+                0 => return Err(AttemptError::Cut(format!("ended {} bytes too early", part.missing()))),
+                count => part.append(&buffer[..count])?,
             }
         }
+        report(part.length);
+        Ok(())
+    }
+
+    fn agent(&self) -> Agent {
+        let limit = Some(self.patience);
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .user_agent(concat!("valleyscope/", env!("CARGO_PKG_VERSION")))
+            .timeout_resolve(limit)
+            .timeout_connect(limit)
+            .timeout_recv_response(limit)
+            .timeout_per_read(limit)
+            // A redirection is followed on a separate connection: the last one may be about to end unannounced.
+            .max_idle_connections(0);
+        config.build().into()
     }
 }
 
-/// Counts the bytes of a file that the folder already has.
-fn arrived(file: &DownloadFile<'_>, folder: &Path) -> u64 {
-    let target = folder.join(file.name);
-    let length = |path: &Path| path.metadata().ok().map(|found| found.len().min(file.bytes));
-    length(&target).or_else(|| length(&path(&target))).unwrap_or(0)
+/// Parses the first byte and the length of the file in `Content-Range: bytes FROM-TO/TOTAL`.
+fn content_range(headers: &HeaderMap) -> Option<(u64, Option<u64>)> {
+    let range = headers.get(header::CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
+    let (part, total) = range.split_once('/')?;
+    let (from, _) = part.split_once('-')?;
+    Some((from.trim().parse().ok()?, total.trim().parse().ok()))
+}
+
+fn number(value: &HeaderValue) -> Option<u64> {
+    value.to_str().ok()?.trim().parse().ok()
 }
 
 struct PartialFile<'a> {
@@ -252,10 +255,6 @@ struct PartialFile<'a> {
     path: PathBuf,
     wanted: &'a DownloadFile<'a>,
     length: u64,
-}
-
-fn path(target: &Path) -> PathBuf {
-    with_suffix(target, ".part")
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
@@ -278,7 +277,7 @@ pub(super) fn sum(file: &mut File) -> io::Result<String> {
 
 impl<'a> PartialFile<'a> {
     fn open(target: &Path, wanted: &'a DownloadFile<'a>) -> Result<PartialFile<'a>, DownloadError> {
-        let path = path(target);
+        let path = with_suffix(target, ".part");
         let open = || {
             let mut file = File::options().read(true).write(true).create(true).truncate(false).open(&path)?;
             let length = file.seek(SeekFrom::End(0))?;
@@ -294,10 +293,6 @@ impl<'a> PartialFile<'a> {
             }
             Err(source) => Err(DownloadError::File { path, source }),
         }
-    }
-
-    fn length(&self) -> u64 {
-        self.length
     }
 
     fn missing(&self) -> u64 {
@@ -342,118 +337,4 @@ impl<'a> PartialFile<'a> {
             _ => DownloadError::File { path: self.path.clone(), source },
         }
     }
-}
-
-/// The parts of a server's response, in this order.
-enum ServerResponse {
-    /// Content follows from this byte on, with the length of the file if that is known.
-    Begins {
-        from: u64,
-        total: Option<u64>,
-    },
-    /// The file does not have the requested part.
-    NoSuchPart,
-    /// No content follows.
-    Status(StatusCode),
-    Bytes(Vec<u8>),
-    End,
-}
-
-struct HttpRequest {
-    answers: Receiver<Result<ServerResponse, String>>,
-    heard: std::cell::Cell<Instant>,
-    patience: Duration,
-}
-
-/// The number of bytes passed on at once, and the capacity of the channel.
-const CHUNK: usize = 1 << 16;
-const WAITING: usize = 8;
-
-impl HttpRequest {
-    /// Requests the content of `url` from byte `from` on.
-    fn send(url: String, from: u64, patience: Duration) -> HttpRequest {
-        let (sender, answers) = sync_channel(WAITING);
-        thread::spawn(move || {
-            // If the receiver was dropped, the error is not needed.
-            if let Err(reason) = get(&url, from, patience, &sender) {
-                let _ = sender.send(Err(reason));
-            }
-        });
-        HttpRequest { answers, heard: Instant::now().into(), patience }
-    }
-
-    /// The next part of the response if it arrives within the time; an error if the connection broke, or nothing
-    /// arrived for too long.
-    fn wait(&self, time: Duration) -> Result<Option<ServerResponse>, String> {
-        match self.answers.recv_timeout(time) {
-            Ok(answer) => {
-                self.heard.set(Instant::now());
-                answer.map(Some)
-            }
-            Err(RecvTimeoutError::Timeout) if self.heard.get().elapsed() < self.patience => Ok(None),
-            Err(RecvTimeoutError::Timeout) => Err(format!("said nothing for {:?}", self.patience)),
-            Err(RecvTimeoutError::Disconnected) => Err("the connection broke".to_owned()),
-        }
-    }
-}
-
-fn get(
-    url: &str,
-    from: u64,
-    patience: Duration,
-    answers: &SyncSender<Result<ServerResponse, String>>,
-) -> Result<(), String> {
-    // The caller gives up after that time; these limits end the thread soon after.
-    let limit = Some(patience);
-    let agent: Agent = Agent::config_builder()
-        .http_status_as_error(false)
-        .user_agent(concat!("valleyscope/", env!("CARGO_PKG_VERSION")))
-        .timeout_resolve(limit)
-        .timeout_connect(limit)
-        .timeout_recv_response(limit)
-        .timeout_per_read(limit)
-        // A redirection is followed on a separate connection: the last one may be about to end unannounced.
-        .max_idle_connections(0)
-        .build()
-        .into();
-    let mut request = agent.get(url).header(header::ACCEPT_ENCODING, "identity");
-    if from > 0 {
-        request = request.header(header::RANGE, format!("bytes={from}-"));
-    }
-    let mut response = request.call().map_err(|error| error.to_string())?;
-    let answer = match response.status() {
-        StatusCode::OK => {
-            ServerResponse::Begins { from: 0, total: number(response.headers().get(header::CONTENT_LENGTH)) }
-        }
-        StatusCode::PARTIAL_CONTENT => {
-            begins(response.headers()).ok_or("did not say which part of the file it sent")?
-        }
-        StatusCode::RANGE_NOT_SATISFIABLE => ServerResponse::NoSuchPart,
-        status => ServerResponse::Status(status),
-    };
-    let has_content = matches!(answer, ServerResponse::Begins { .. });
-    if answers.send(Ok(answer)).is_err() || !has_content {
-        return Ok(());
-    }
-    let mut reader = response.body_mut().as_reader();
-    let mut buffer = vec![0; CHUNK];
-    loop {
-        let count = reader.read(&mut buffer).map_err(|error| error.to_string())?;
-        let answer = if count == 0 { ServerResponse::End } else { ServerResponse::Bytes(buffer[..count].to_vec()) };
-        if answers.send(Ok(answer)).is_err() || count == 0 {
-            return Ok(());
-        }
-    }
-}
-
-/// Parses `Content-Range: bytes FROM-TO/TOTAL`.
-fn begins(headers: &HeaderMap) -> Option<ServerResponse> {
-    let range = headers.get(header::CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
-    let (part, total) = range.split_once('/')?;
-    let (from, _) = part.split_once('-')?;
-    Some(ServerResponse::Begins { from: from.trim().parse().ok()?, total: total.trim().parse().ok() })
-}
-
-fn number(value: Option<&header::HeaderValue>) -> Option<u64> {
-    value?.to_str().ok()?.trim().parse().ok()
 }

@@ -54,8 +54,8 @@ impl DataChoice {
 const TICK: Duration = Duration::from_millis(50);
 
 /// Waits until no other process holds the lock, and holds it until the file is dropped. The empty file is not removed.
-/// `waiting` is called repeatedly meanwhile. `None` when cancelled.
-fn wait(path: &Path, waiting: &mut dyn FnMut(), cancelled: &dyn Fn() -> bool) -> io::Result<Option<File>> {
+/// `None` when cancelled.
+fn wait(path: &Path, cancelled: &dyn Fn() -> bool) -> io::Result<Option<File>> {
     let lock = plain_file::open_to_write(path)?;
     loop {
         match lock.try_lock() {
@@ -64,10 +64,7 @@ fn wait(path: &Path, waiting: &mut dyn FnMut(), cancelled: &dyn Fn() -> bool) ->
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => return Ok(Some(lock)),
             Err(TryLockError::Error(error)) => return Err(error),
             Err(TryLockError::WouldBlock) if cancelled() => return Ok(None),
-            Err(TryLockError::WouldBlock) => {
-                waiting();
-                thread::sleep(TICK);
-            }
+            Err(TryLockError::WouldBlock) => thread::sleep(TICK),
         }
     }
 }

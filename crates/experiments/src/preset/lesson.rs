@@ -197,12 +197,9 @@ pub(super) fn simulations_at(
     first: &SimulationSpec,
 ) -> Result<Vec<TitledSimulation>, SettingError> {
     let title = of_preset.first().and_then(|simulation| simulation.name.clone());
+    let with = |set: &Vec<Setting>| PresetSimulation { set: set.clone(), ..PresetSimulation::default() };
     let others: Vec<PresetSimulation> = match lesson.get(lesson_step) {
-        Some(step) if !step.compared.is_empty() => step
-            .compared
-            .iter()
-            .map(|set| PresetSimulation { set: set.clone(), ..PresetSimulation::default() })
-            .collect(),
+        Some(step) if !step.compared.is_empty() => step.compared.iter().map(with).collect(),
         _ => of_preset.iter().skip(1).cloned().collect(),
     };
     let first_one = TitledSimulation { title, spec: first.clone() };

@@ -21,18 +21,6 @@ pub struct LessonDraft {
     pub steps: Vec<LessonStep>,
 }
 
-/// The reason why a step of a lesson cannot compare its own simulation with others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ComparedMisfit {
-    #[error(
-        "{letter} cannot be taken over, as it has another start, seed or optimizers, and a step shows only other \
-         settings beside its own"
-    )]
-    Other { letter: &'static str },
-    #[error("A step cannot be alone, as the preset shows others beside every step without its own")]
-    Alone,
-}
-
 /// The text of a new step.
 const NEW: &str = "New step";
 
@@ -115,10 +103,9 @@ impl LessonDraft {
 
     /// Returns the view in force at a step; `None` if no step of the lesson has one.
     pub fn view_at(&self, step: usize) -> Option<ViewSettings> {
-        let views: Vec<(usize, &ViewSettings)> =
-            self.steps.iter().enumerate().filter_map(|(index, step)| Some((index, step.view.as_ref()?))).collect();
-        let newest = views.iter().rev().find(|(index, _)| *index <= step).map(|(_, view)| (*view).clone());
-        (!views.is_empty()).then(|| newest.or_else(|| self.view.clone()).unwrap_or_default())
+        let newest = self.steps.iter().take(step + 1).rev().find_map(|step| step.view.as_ref());
+        let has_view = self.steps.iter().any(|step| step.view.is_some());
+        has_view.then(|| newest.or(self.view.as_ref()).cloned().unwrap_or_default())
     }
 
     /// Returns the first rule that a step breaks.
@@ -205,18 +192,21 @@ impl LessonDraft {
     /// # Errors
     ///
     /// Returns the reason if a step cannot show them.
-    pub fn compared_settings(&self, simulations: &[TitledSimulation]) -> Result<Vec<Vec<Setting>>, ComparedMisfit> {
+    pub fn compared_settings(&self, simulations: &[TitledSimulation]) -> Result<Vec<Vec<Setting>>, String> {
         let first = &simulations[0].spec;
         let of_preset = simulations_at(&self.simulations, &[], 0, first);
         if of_preset.is_ok_and(|of_preset| is_same(&of_preset, simulations)) {
             return Ok(Vec::new());
         }
         if simulations.len() == 1 {
-            return Err(ComparedMisfit::Alone);
+            return Err("A step cannot be alone, as the preset shows others beside every step without its own".into());
         }
-        let settings = |(other, letter): (&TitledSimulation, &'static str)| {
-            let described = PresetSimulation::after(first, other);
-            if described.spec.is_none() { Ok(described.set) } else { Err(ComparedMisfit::Other { letter }) }
+        let settings = |(other, letter)| match PresetSimulation::after(first, other) {
+            PresetSimulation { spec: None, set, .. } => Ok(set),
+            _ => Err(format!(
+                "{letter} cannot be taken over, as it has another start, seed or optimizers, and a step shows only \
+                 other settings beside its own"
+            )),
         };
         simulations.iter().zip(LETTERS).skip(1).map(settings).collect()
     }
@@ -463,13 +453,13 @@ mod tests {
         let mut other = own.clone();
         other.seed += 1;
         let three = [single[0].clone(), with(&noise(3.0)), TitledSimulation::untitled(other)];
-        assert_eq!(lesson.compared_settings(&three), Err(ComparedMisfit::Other { letter: "C" }));
+        assert!(lesson.compared_settings(&three).is_err_and(|reason| reason.starts_with("C cannot be taken over")));
         lesson.take_over(1, &three).expect("it fits");
         assert!(lesson.steps[1].compared.is_empty() && lesson.differs_at(1, &three));
 
         lesson.simulations.push(PresetSimulation { set: vec![noise(3.0)], ..PresetSimulation::default() });
         assert_eq!(lesson.compared_settings(&both), Ok(Vec::new()), "the preset shows it");
-        assert_eq!(lesson.compared_settings(&single), Err(ComparedMisfit::Alone));
+        assert!(lesson.compared_settings(&single).is_err_and(|reason| reason.contains("cannot be alone")));
     }
 
     #[test]

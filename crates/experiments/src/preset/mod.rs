@@ -49,7 +49,7 @@ use super::workload::{Common, DeviceChoice, Workload, for_each_workload};
 
 pub use super::format_version::FormatVersion;
 pub use lesson::{Claim, Comparison, LessonFigure, LessonMark, LessonStep, first_step_of_run, marks_at};
-pub use lesson_draft::{ComparedMisfit, LessonDraft};
+pub use lesson_draft::LessonDraft;
 pub use library::{BuiltIn, Library, Loaded, PresetSource, UserPreset, built_ins, next_lesson};
 pub use listed::{ListedSetting, SettingOwner};
 pub use read::{Fault, PresetError};

@@ -159,6 +159,14 @@ pub fn contrasting(color: [u8; 3], background: Background) -> [u8; 3] {
     }
 }
 
+/// Adjusts a colour for text on a background, to a contrast of 4.5:1 with the panels of both themes.
+pub fn legible(color: [u8; 3], background: Background) -> [u8; 3] {
+    match background {
+        Background::Light => darkened(color, 0.15),
+        Background::Dark => lightened(color, 0.22),
+    }
+}
+
 /// Darkens the colour to at most this luminance. The darker the result, the further it is from grey.
 pub(super) fn darkened(color: [u8; 3], most: f32) -> [u8; 3] {
     let at = |part: f32| {

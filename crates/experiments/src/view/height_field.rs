@@ -6,12 +6,8 @@ use valleyscope_engine::landscape::Landscape;
 use valleyscope_engine::lanes::{Lanes, Real, Vector};
 use valleyscope_engine::vectorized;
 
-use super::space::{Ray, SpaceView};
+use super::space::{FLOOR, Ray, SpaceView, TOP};
 use super::{Camera, SymLog};
-
-/// The heights of the floor and of the top of the box.
-const FLOOR: f64 = -0.5;
-const TOP: f64 = 0.5;
 
 /// The first thing that a line of sight meets.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -15,14 +15,14 @@ use serde::{Deserialize, Serialize};
 use ticks::nice_step;
 use valleyscope_engine::landscape::{HomeView, Landscape, LandscapeSpec};
 
-pub use color_difference::{Background, ColorUse, Vision, color_difference, contrasting, faded};
+pub use color_difference::{Background, ColorUse, Vision, color_difference, contrasting, faded, legible};
 pub use height_field::{HeightField, Sight};
 pub use lens::{Lens, LensAxes};
 pub use line_colors::{Dash, OwnColors, Pen, assigned_colors, simulation_colors, sweep_colors, usual_colors};
 pub use range::{Band, DiagnosticInfo, DiagnosticMetric};
 pub use space::{AxisLabel, AxisLine, Orbit, Projected, Ray, SpaceAxes, SpaceAxesStyle, SpaceView, ViewAxes};
 pub use ticks::AxisScale;
-pub use triangle::{Prediction, ReferenceTriangle, Triangle, TrianglePoint};
+pub use triangle::{ReferenceTriangle, Triangle, TrianglePoint};
 
 /// The drawing settings of the landscape.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -94,28 +94,15 @@ impl ViewProjection {
 
     /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            ViewProjection::Plane => "2d",
-            ViewProjection::Space => "3d",
-            ViewProjection::Valley => "valley",
-        }
+        self.words()[0]
     }
 
-    /// Returns the label of its button.
-    pub fn label(self) -> &'static str {
+    /// Returns the name on the command line, the label of the button, and a description with the key.
+    pub fn words(self) -> [&'static str; 3] {
         match self {
-            ViewProjection::Plane => "2-D",
-            ViewProjection::Space => "3-D",
-            ViewProjection::Valley => "Along the valley",
-        }
-    }
-
-    /// Returns its description, with its key.
-    pub fn title(self) -> &'static str {
-        match self {
-            ViewProjection::Plane => "From above, 2-D",
-            ViewProjection::Space => "Surface in space, 3-D (3)",
-            ViewProjection::Valley => "Along the valley, each axis with its own scale (4)",
+            ViewProjection::Plane => ["2d", "2-D", "From above, 2-D"],
+            ViewProjection::Space => ["3d", "3-D", "Surface in space, 3-D (3)"],
+            ViewProjection::Valley => ["valley", "Valley", "Along the valley, each axis with its own scale (4)"],
         }
     }
 }

@@ -16,8 +16,8 @@ pub struct Orbit {
 }
 
 impl Orbit {
-    /// The initial direction, into the paper’s valley.
-    pub const HOME: Orbit = Orbit { azimuth: -138.0, elevation: 42.0 };
+    /// The initial direction, up the paper’s valley.
+    pub const HOME: Orbit = Orbit { azimuth: -148.0, elevation: 40.0 };
     /// The allowed elevations: the surface is never seen from below.
     pub const ELEVATIONS: std::ops::RangeInclusive<f64> = 5.0..=90.0;
 
@@ -234,8 +234,9 @@ pub struct SpaceAxes {
     heights: Vec<(f64, String)>,
 }
 
-const FLOOR: f64 = -0.5;
-const TOP: f64 = 0.5;
+/// The heights of the floor and of the top of the box.
+pub(super) const FLOOR: f64 = -0.5;
+pub(super) const TOP: f64 = 0.5;
 
 impl SpaceAxes {
     pub fn new(view: SpaceView, scale: &SymLog, style: SpaceAxesStyle) -> SpaceAxes {

@@ -39,22 +39,10 @@ pub struct Triangle {
     pub points: Vec<TrianglePoint>,
 }
 
-/// The winner among the pixels nearest to a point of the triangle.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Prediction {
-    pub winner: usize,
-    /// The number of nearest pixels that it wins, and their number.
-    pub votes: [usize; 2],
-    /// The mean certainty of the winner in the pixels that it wins.
-    pub certainty: f64,
-    /// The distance to the nearest pixel, in shares; the sides of the triangle have the length √2.
-    pub distance: f64,
-}
-
 impl Triangle {
     /// The number of nearest pixels that are compared.
     pub const NEIGHBORS: usize = 7;
-    /// The distance beyond which a point resembles no pixel.
+    /// The distance beyond which a point resembles no pixel, in shares; the sides of the triangle have the length √2.
     pub const FAR: f64 = 0.15;
 
     /// Collects the pixels of a diagram with known shares. Their winners are those by `metric`.
@@ -69,39 +57,28 @@ impl Triangle {
         Triangle { optimizers: diagram.spec().shown_names(), points }
     }
 
-    /// Predicts the winner at a point from the nearest decided pixels; `None` without any. Of optimizers with equal
-    /// votes, the one with the nearest pixel is chosen.
-    pub fn predict(&self, at: Shares) -> Option<Prediction> {
+    /// Describes shares, and the winner of the nearest decided pixels. Of optimizers with equal votes, it is the one with
+    /// the nearest pixel.
+    pub fn resemblance(&self, at: Shares) -> String {
         let decided = self.points.iter().filter_map(|it| Some((distance(at, it.shares), it.decided()?, it.certainty)));
         let mut nearest: Vec<(f64, usize, f64)> = decided.collect();
         nearest.sort_by(|one, other| one.0.total_cmp(&other.0));
         nearest.truncate(Self::NEIGHBORS);
-        let votes = |of: usize| nearest.iter().filter(move |(_, winner, _)| *winner == of);
-        let mut winner = nearest.first()?.1;
-        for (_, other, _) in &nearest {
-            if votes(*other).count() > votes(winner).count() {
-                winner = *other;
-            }
+        let Some(&(distance, first, _)) = nearest.first() else { return format!("{at}: no pixel to compare with") };
+        if distance > Self::FAR {
+            return format!("{at}: far from all pixels of this triangle");
         }
-        let count = votes(winner).count();
-        let certainty = votes(winner).map(|(.., certainty)| certainty).sum::<f64>() / count as f64;
-        Some(Prediction { winner, votes: [count, nearest.len()], certainty, distance: nearest[0].0 })
-    }
-
-    /// Describes shares, and which pixels they resemble.
-    pub fn resemblance(&self, at: Shares) -> String {
-        let found = match self.predict(at) {
-            None => "no pixel to compare with".to_owned(),
-            Some(prediction) if prediction.distance > Self::FAR => "far from all pixels of this triangle".to_owned(),
-            Some(Prediction { winner, votes: [votes, nearest], certainty, .. }) => {
-                let winner = self.optimizers.get(winner).map_or("", String::as_str);
-                format!(
-                    "like pixels in which {winner} wins, {votes} of the {nearest} nearest (mean certainty {:.0} %)",
-                    100.0 * certainty
-                )
-            }
-        };
-        format!("{at}: {found}")
+        let of = |winner: usize| nearest.iter().filter(move |(_, other, _)| *other == winner);
+        let winner = nearest.iter().fold(
+            first,
+            |best, (_, other, _)| {
+                if of(*other).count() > of(best).count() { *other } else { best }
+            },
+        );
+        let (votes, all) = (of(winner).count(), nearest.len());
+        let certainty = of(winner).map(|(.., certainty)| certainty).sum::<f64>() / votes as f64;
+        let (name, percent) = (self.optimizers.get(winner).map_or("", String::as_str), 100.0 * certainty);
+        format!("{at}: like pixels in which {name} wins, {votes} of the {all} nearest (mean certainty {percent:.0} %)")
     }
 }
 

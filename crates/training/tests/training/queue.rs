@@ -41,9 +41,8 @@ fn every_entry_ends_once_and_as_undisturbed_under_kills() {
     let runs = stage.place.path().join("runs");
     let queue = Queue::of(&runs);
     let spec = |seed: u64| valleyscope_experiments::workload::MnistSpec { seed, ..quick(STEPS) };
-    let names: Vec<String> = (0..entries as u64)
-        .map(|seed| queue.add("queued", &config(spec(seed), stage.data())).unwrap())
-        .collect();
+    let names: Vec<String> =
+        (0..entries as u64).map(|seed| queue.add("queued", &config(spec(seed), stage.data())).unwrap()).collect();
     let (mut deaths, mut made, mut draw) = (BTreeMap::<String, usize>::new(), 0, 0);
     let mut random = || {
         draw += 1;
@@ -82,7 +81,8 @@ fn every_entry_ends_once_and_as_undisturbed_under_kills() {
     for (seed, name) in names.iter().enumerate() {
         let run = RunFolder::open(&runs.join(name)).unwrap();
         assert_eq!(status(&run), Status::Finished, "{name} after {deaths:?}");
-        let whole = RunFolder::create(&stage.place.path().join("whole"), "whole", &config(spec(seed as u64), stage.data()));
+        let whole =
+            RunFolder::create(&stage.place.path().join("whole"), "whole", &config(spec(seed as u64), stage.data()));
         let whole = whole.unwrap();
         assert!(to_the_end(&whole, false).status.success());
         assert_eq!(curve(&run), curve(&whole), "{name} after {deaths:?}");

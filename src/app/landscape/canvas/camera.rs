@@ -1,16 +1,17 @@
 //! The part of the plane in view: initially the document's, then moved by hand, fitted once, or following the
 //! particles.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use egui::{Rect, Response, Ui};
-use valleyscope_engine::landscape::{Landscape, LandscapeSpec};
+use valleyscope_engine::landscape::Landscape;
 use valleyscope_engine::simulation::SimulationSpec;
+use valleyscope_experiments::preset::LessonDraft;
 use valleyscope_experiments::view::{Camera, Lens, Orbit, SymLog, ViewProjection, Viewport};
 
+use super::interaction::CameraMove;
 use super::lens::LensFraming;
-use super::{CanvasLayout, LandscapePanel, Pane, paint};
+use super::{CanvasLayout, LandscapePanel};
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
 use crate::app::shell::actions::Requests;
@@ -18,28 +19,18 @@ use crate::draw::Projection;
 use crate::player::EnsembleView;
 
 /// The largest number of an ensemble's particles that are used to find its box.
-pub(super) const MOST_FITTED: usize = 2000;
+const MOST_FITTED: usize = 2000;
 /// The width of the view for whose losses colours are chosen, over that of the first view.
 const COLORED: f64 = 2.0;
 /// The narrowest view that fitting chooses, in start spreads.
 const FIT_SPREADS: f64 = 40.0;
 
-/// The camera movement requested by a frame's input.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum CameraMove {
-    Stay,
-    To(Camera),
-    /// Looks at the surface in space from another direction.
-    From(Orbit),
-    Fit,
-}
-
 /// The camera and its automatic movements.
 #[derive(Debug, Default)]
 pub(crate) struct Framing {
     camera: Option<Camera>,
-    /// The camera along the valley.
-    lens: LensFraming,
+    /// The camera along the valley, which an inset has, too.
+    pub(super) lens: LensFraming,
     projection: ViewProjection,
     orbit: Option<Orbit>,
     /// The document's initial view in the last frame; a different one means another document or landscape.
@@ -51,9 +42,6 @@ pub(crate) struct Framing {
     colored: Option<Camera>,
     /// The run and step for which the follower last aimed.
     aimed_at: Option<(u64, u64)>,
-    /// The box around the start and the shown ensembles that have not run away, if there are any, with its inputs.
-    bounds: Option<Bounds>,
-    gathered: Option<BoundsInputs>,
     /// The shown optimizers that have run away, and are not followed, with the indices of their simulations.
     left_out: Vec<(usize, u32)>,
 }
@@ -82,26 +70,10 @@ impl InitialView {
     }
 }
 
-/// The inputs of a box around ensembles.
-#[derive(Debug, PartialEq)]
-struct BoundsInputs {
-    run_and_step: Option<(u64, u64)>,
-    simulations: Range<usize>,
-    hidden: BTreeSet<u32>,
-    /// The number of shown ensembles, which recorded clouds change at any step.
-    ensembles: usize,
-    start: [f64; 2],
-}
-
 impl Framing {
     /// Returns the camera of the projection.
     pub(crate) fn camera(&self) -> Camera {
-        self.lens_camera().filter(|_| self.projection == ViewProjection::Valley).unwrap_or_else(|| self.plane_camera())
-    }
-
-    /// Returns the camera along the valley, which an inset has, too.
-    pub(crate) fn lens_camera(&self) -> Option<Camera> {
-        self.lens.camera
+        self.lens.camera.filter(|_| self.projection == ViewProjection::Valley).unwrap_or_else(|| self.plane_camera())
     }
 
     fn plane_camera(&self) -> Camera {
@@ -171,27 +143,26 @@ impl Framing {
         (aspect, lens_aspect): (f64, Option<f64>),
     ) {
         let index = simulations.start;
-        self.gather(document.spec(index), live, simulations.clone());
-        let bounds = self.bounds;
+        let bounds = self.gather(document.spec(index), live, simulations.clone());
         let is_fitted = std::mem::take(&mut self.fit_requested);
         if let Some(aspect) = lens_aspect {
             let views = simulations.flat_map(|index| live.visible(index).map(move |view| (index, view)));
             let views = views.filter(|(index, view)| !self.left_out.contains(&(*index, view.optimizer)));
             let views: Vec<&EnsembleView> = views.map(|(_, view)| view).collect();
-            if is_fitted {
+            let is_moved_by_hand = document.view.is_along_valley() && !document.view.follow && !is_fitted;
+            let follows = !is_moved_by_hand || self.lens.camera.is_none();
+            if is_fitted || !follows {
                 self.lens.release();
             }
-            if is_fitted || document.view.follow || !document.view.is_along_valley() || self.lens.camera.is_none() {
+            if follows {
                 self.lens.follow(ui, document.spec(index), live, &views, aspect);
-            } else {
-                self.lens.release();
             }
             if is_fitted {
                 self.lens.arrive();
             }
         }
         if is_fitted {
-            self.camera = Some(self.fit(document.spec(index), live, aspect));
+            self.camera = Some(fit(document.spec(index), live, bounds, aspect));
             self.colored = self.camera;
             self.follower.stop();
         }
@@ -202,48 +173,25 @@ impl Framing {
         }
     }
 
-    /// Returns the camera that fits the shown particles and the start. Before the first step, when all particles are in
-    /// one point, it shows the landscape's home view and the start.
-    fn fit(&self, spec: &SimulationSpec, live: &Live, aspect: f64) -> Camera {
-        let start = Bounds::of_point(start_xy(spec));
-        if live.snapshot.as_ref().is_none_or(|snapshot| snapshot.step == 0) {
-            let home = Camera::home(&spec.landscape);
-            let view = Bounds::of_view(home, aspect);
-            let with_start = view.union(start);
-            return if with_start == view { home } else { fitted(&with_start, aspect, 0.0) };
-        }
-        let least = (FIT_SPREADS * spec.start.spread.get()).max(1e-6);
-        // If all have run away, the view shows the start.
-        fitted(&self.bounds.unwrap_or(start), aspect, least)
-    }
-
-    /// Determines the ensembles that belong in the view.
-    fn gather(&mut self, spec: &SimulationSpec, live: &Live, simulations: Range<usize>) {
+    /// Determines the ensembles that belong in the view. Returns the box around the start and the shown ensembles that
+    /// have not run away, if there are any.
+    fn gather(&mut self, spec: &SimulationSpec, live: &Live, simulations: Range<usize>) -> Option<Bounds> {
         let start = start_xy(spec);
-        let run_and_step = live.snapshot.as_ref().map(|snapshot| (snapshot.run, snapshot.step));
-        let hidden = live.hidden.clone();
         let visible = || simulations.clone().flat_map(|index| live.visible(index).map(move |view| (index, view)));
-        let (simulations, ensembles) = (simulations.clone(), visible().count());
-        let gathered = Some(BoundsInputs { run_and_step, simulations, hidden, ensembles, start });
-        if self.gathered == gathered {
-            return;
-        }
-        self.gathered = gathered;
-        let boxes: Vec<Option<Bounds>> = visible().map(|(_, view)| bounds_of(view, start)).collect();
-        let framed = FramedEnsembles::select(start, &boxes);
-        let outside = visible().zip(&framed.inside).filter(|(_, inside)| !**inside);
+        let boxes: Vec<Option<Bounds>> = visible().map(|(_, view)| Bounds::robust(staying(view, start))).collect();
+        let (bounds, inside) = framed(start, &boxes);
+        let outside = visible().zip(inside).filter(|(_, inside)| !inside);
         self.left_out = outside.map(|((index, view), _)| (index, view.optimizer)).collect();
-        self.bounds = if boxes.is_empty() { Some(Bounds::of_point(start)) } else { framed.bounds };
+        if boxes.is_empty() { Some(Bounds::of_point(start)) } else { bounds }
     }
 
     fn follow(&mut self, ui: &Ui, initial: Camera, live: &Live, bounds: Option<Bounds>, aspect: f64) {
         let Some(snapshot) = &live.snapshot else { return };
         let camera = self.plane_camera();
-        let shown = Some((snapshot.run, snapshot.step));
-        let is_new = self.aimed_at != shown;
+        let shown = (snapshot.run, snapshot.step);
+        let is_new = self.aimed_at != Some(shown);
         if is_new {
-            let run_before = self.aimed_at.map(|(run, _)| run);
-            self.aimed_at = shown;
+            let run_before = self.aimed_at.replace(shown).map(|(run, _)| run);
             match bounds {
                 // Without a target the camera stays.
                 None => self.follower.stop(),
@@ -257,19 +205,23 @@ impl Framing {
                 return;
             }
         }
-        if !self.follower.is_moving() {
-            return;
-        }
-        match live.frame_secs {
-            Some(secs) if is_new => self.camera = Some(self.follower.advance(camera, secs)),
-            Some(_) => {}
-            None => {
-                let secs = ui.input(|input| input.stable_dt).min(0.1);
-                self.camera = Some(self.follower.advance(camera, secs));
-                ui.ctx().request_repaint();
-            }
-        }
+        self.camera = Some(self.follower.advance_in(ui, live, camera, is_new));
     }
+}
+
+/// Returns the camera that fits a box around the shown particles and the start. Before the first step, when all particles
+/// are in one point, it shows the landscape's home view and the start.
+fn fit(spec: &SimulationSpec, live: &Live, bounds: Option<Bounds>, aspect: f64) -> Camera {
+    let start = Bounds::of_point(start_xy(spec));
+    if live.snapshot.as_ref().is_none_or(|snapshot| snapshot.step == 0) {
+        let home = Camera::home(&spec.landscape);
+        let view = Bounds::of_view(home, aspect);
+        let with_start = view.union(start);
+        return if with_start == view { home } else { fitted(&with_start, aspect, 0.0) };
+    }
+    let least = (FIT_SPREADS * spec.start.spread.get()).max(1e-6);
+    // If all have run away, the view shows the start.
+    fitted(&bounds.unwrap_or(start), aspect, least)
 }
 
 /// Returns the camera for whose view the colours of a new document are chosen. It is wider than the first view, which
@@ -278,7 +230,7 @@ fn colored(first: Camera) -> Camera {
     Camera { width: COLORED * first.width, ..first }
 }
 
-fn initial_camera(document: &Document, index: usize) -> Camera {
+pub(super) fn initial_camera(document: &Document, index: usize) -> Camera {
     let chosen = document.view.camera.filter(|camera| camera.lens.is_none());
     limited(chosen.unwrap_or_else(|| Camera::home(&document.spec(index).landscape)))
 }
@@ -287,12 +239,11 @@ pub(crate) fn start_xy(spec: &SimulationSpec) -> [f64; 2] {
     [spec.start.x.get(), spec.start.y.get()]
 }
 
-/// Returns the box around most of an ensemble's particles, without those that have run away.
-fn bounds_of(view: &EnsembleView, start: [f64; 2]) -> Option<Bounds> {
-    let newest = view.columns.len().saturating_sub(view.particles);
-    let stride = view.particles.div_ceil(MOST_FITTED).max(1);
-    let here = |point: &[f32; 2]| (0..2).all(|axis| (f64::from(point[axis]) - start[axis]).abs() < RUN_AWAY_DISTANCE);
-    Bounds::robust(view.columns[newest..].iter().step_by(stride).copied().filter(here))
+/// Returns particles of an ensemble, at most [`MOST_FITTED`], without those that have run away from the start.
+pub(super) fn staying(view: &EnsembleView, start: [f64; 2]) -> impl Iterator<Item = [f32; 2]> {
+    let here =
+        move |point: &[f32; 2]| (0..2).all(|axis| (f64::from(point[axis]) - start[axis]).abs() < RUN_AWAY_DISTANCE);
+    view.newest().iter().step_by(view.particles.div_ceil(MOST_FITTED).max(1)).copied().filter(here)
 }
 
 /// The factor by which the middle of the view along the valley follows faster than its scales.
@@ -327,10 +278,8 @@ impl Bounds {
     }
 
     pub fn union(self, other: Bounds) -> Self {
-        Bounds {
-            min: [self.min[0].min(other.min[0]), self.min[1].min(other.min[1])],
-            max: [self.max[0].max(other.max[0]), self.max[1].max(other.max[1])],
-        }
+        let min = [0, 1].map(|axis| self.min[axis].min(other.min[axis]));
+        Bounds { min, max: [0, 1].map(|axis| self.max[axis].max(other.max[axis])) }
     }
 
     /// Returns the largest distance of the box from a point, along x or y.
@@ -351,54 +300,38 @@ impl Bounds {
 }
 
 /// The distance from the start beyond which a position counts as run away, like one that is not finite.
-pub(crate) const RUN_AWAY_DISTANCE: f64 = 1e4;
+const RUN_AWAY_DISTANCE: f64 = 1e4;
 /// The distance from the start within which an ensemble is never left out.
 const ALWAYS_INCLUDED: f64 = 10.0;
 /// The ratio of distances from which an ensemble is left out, compared with all that are nearer.
 const EXCLUDED_RATIO: f64 = 30.0;
 
-/// The ensembles that a view includes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FramedEnsembles {
-    /// The box around the start and these ensembles; `None` where all have run away.
-    pub bounds: Option<Bounds>,
-    /// True for each included ensemble.
-    pub inside: Vec<bool>,
-}
-
-impl FramedEnsembles {
-    /// Selects the ensembles to include, by their boxes. Those that run away while others do not are left out, so that
-    /// one optimizer on its way to infinity does not move the view along. An ensemble without a box has run away.
-    pub fn select(start: [f64; 2], ensembles: &[Option<Bounds>]) -> FramedEnsembles {
-        let mut by_reach: Vec<(usize, f64, Bounds)> = ensembles
-            .iter()
-            .enumerate()
-            .filter_map(|(index, bounds)| bounds.map(|bounds| (index, bounds.reach_from(start), bounds)))
-            .collect();
-        by_reach.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let mut framed = FramedEnsembles { bounds: None, inside: vec![false; ensembles.len()] };
-        let mut farthest = 0.0;
-        for (index, reach, bounds) in by_reach {
-            if framed.bounds.is_some() && reach > ALWAYS_INCLUDED.max(EXCLUDED_RATIO * farthest) {
-                break;
-            }
-            farthest = reach;
-            framed.inside[index] = true;
-            framed.bounds = Some(framed.bounds.unwrap_or(Bounds::of_point(start)).union(bounds));
+/// Selects the ensembles that a view includes, by their boxes. Those that run away while others do not are left out, so
+/// that one optimizer on its way to infinity does not move the view along. An ensemble without a box has run away.
+/// Returns the box around the start and the included ensembles, if there are any, and true for each of these.
+pub fn framed(start: [f64; 2], ensembles: &[Option<Bounds>]) -> (Option<Bounds>, Vec<bool>) {
+    let known = ensembles.iter().enumerate().filter_map(|(index, bounds)| Some((index, (*bounds)?)));
+    let mut by_reach: Vec<(usize, f64, Bounds)> =
+        known.map(|(index, bounds)| (index, bounds.reach_from(start), bounds)).collect();
+    by_reach.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let (mut around, mut inside, mut farthest) = (None, vec![false; ensembles.len()], 0.0);
+    for (index, reach, bounds) in by_reach {
+        if around.is_some() && reach > ALWAYS_INCLUDED.max(EXCLUDED_RATIO * farthest) {
+            break;
         }
-        framed
+        farthest = reach;
+        inside[index] = true;
+        around = Some(around.unwrap_or(Bounds::of_point(start)).union(bounds));
     }
+    (around, inside)
 }
 
 /// The number of points below which none is an outlier.
 const ENOUGH_FOR_OUTLIERS: usize = 8;
 
 fn robust_range(values: &mut [f32]) -> Option<[f64; 2]> {
-    let (min, max) = values.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(min, max), &v| (min.min(v), max.max(v)));
-    if values.is_empty() {
-        return None;
-    }
-    let (min, max) = (f64::from(min), f64::from(max));
+    let min = f64::from(values.iter().copied().reduce(f32::min)?);
+    let max = f64::from(values.iter().copied().reduce(f32::max)?);
     if values.len() < ENOUGH_FOR_OUTLIERS {
         return Some([min, max]);
     }
@@ -477,12 +410,13 @@ impl Follower {
         self.target.is_some()
     }
 
-    /// Starts a movement when `bounds` leaves the view or has become small in it.
+    /// Starts a movement when `bounds` leaves the middle nine tenths of the view or has become small in it.
     pub fn aim(&mut self, camera: Camera, bounds: &Bounds, aspect: f64) {
         let seen_from = self.target.unwrap_or(camera);
         let fit = fitted(bounds, aspect, FOLLOW_WIDTH);
         let lost = seen_from.width > 3.0 * fit.width;
-        if lost || !contains(&seen_from, aspect, bounds) {
+        let middle = Bounds::of_view(Camera { width: 0.9 * seen_from.width, ..seen_from }, aspect);
+        if lost || middle.union(*bounds) != middle {
             // Some way ahead of the particles, so that the next movement does not start at once.
             self.target = Some(limited(Camera { width: 1.2 * fit.width, ..fit }));
         }
@@ -492,6 +426,19 @@ impl Follower {
     pub fn aim_at_restart(&mut self, first: Camera, bounds: &Bounds, aspect: f64) {
         self.target = Some(first);
         self.aim(first, bounds, aspect);
+    }
+
+    /// Returns the camera later on its way: by the clock, or while an animation is recorded by a frame for each new
+    /// snapshot.
+    pub(super) fn advance_in(&mut self, ui: &Ui, live: &Live, camera: Camera, is_new: bool) -> Camera {
+        match live.frame_secs {
+            Some(secs) if is_new => self.advance(camera, secs),
+            None if self.is_moving() => {
+                ui.ctx().request_repaint();
+                self.advance(camera, ui.input(|input| input.stable_dt).min(0.1))
+            }
+            _ => camera,
+        }
     }
 
     /// Returns the camera `secs` later on its way.
@@ -514,14 +461,6 @@ impl Follower {
         }
         moved
     }
-}
-
-/// Returns whether the middle nine tenths of the view contain the box.
-fn contains(camera: &Camera, aspect: f64, bounds: &Bounds) -> bool {
-    let half = [0.45 * camera.width, 0.45 * camera.width / aspect];
-    (0..2).all(|axis| {
-        bounds.min[axis] >= camera.center[axis] - half[axis] && bounds.max[axis] <= camera.center[axis] + half[axis]
-    })
 }
 
 impl LandscapePanel {
@@ -559,11 +498,8 @@ impl LandscapePanel {
                 self.use_inset(ui, inset, (index, framed), document, live, requests);
             }
             let projection = self.projection((index, framed), response.rect, scale, document);
-            let interaction = &mut self.panes[index].interaction;
-            interaction.tool = self.tool;
-            let camera_move =
-                interaction.handle(ui, response, &projection, document.spec_mut(index), (&mut *live, index), requests);
-            self.tool = interaction.tool;
+            let (spec, live) = (document.spec_mut(index), (&mut *live, index));
+            let camera_move = self.interaction.handle(ui, response, &projection, spec, live, requests);
             let framing = &mut self.panes[framed].framing;
             match camera_move {
                 CameraMove::Stay => {}
@@ -609,24 +545,16 @@ impl LandscapePanel {
         }
     }
 
-    /// Removes the panes of simulations that are gone, and makes those that are missing.
-    pub(crate) fn keep_panes(&mut self, count: usize) {
-        if self.panes.len() > count
-            && let Some(render_state) = &self.render_state
-        {
-            paint::remove_from(render_state, count);
-        }
-        self.panes.resize_with(count, Pane::default);
-    }
-
     /// Returns the viewport of a pane's camera on a canvas, in points.
     pub(crate) fn viewport(&self, framed: usize, canvas: Rect) -> Viewport {
         Viewport { camera: self.panes[framed].framing.camera(), size_px: canvas.size().into() }
     }
 
-    /// Sets the landscapes of a lesson, which have one colour scale together; none without a lesson.
-    pub(crate) fn color_lesson(&mut self, landscapes: Vec<LandscapeSpec>) {
-        self.of_lesson = landscapes;
+    /// Takes the landscapes of a lesson, which have one colour scale together; none without a lesson.
+    pub(crate) fn color_lesson(&mut self, lesson: &LessonDraft) {
+        if self.of_lesson.as_ref().is_none_or(|(known, _)| known != lesson) {
+            self.of_lesson = Some((lesson.clone(), lesson.landscapes()));
+        }
     }
 
     /// Returns the colour scale, which all canvases share. An automatic one is chosen for the first view or the fitted
@@ -635,19 +563,17 @@ impl LandscapePanel {
         if let Some(scale) = document.view.scale {
             return scale;
         }
-        let view = |spec: &LandscapeSpec, camera| (spec.landscape(), Viewport { camera, size_px: [1.0; 2] });
-        let views: Vec<(Landscape, Viewport)> = match self.of_lesson.is_empty() {
-            true => document
-                .specs()
-                .enumerate()
-                .map(|(index, spec)| {
-                    let framing = &self.panes[Self::framed_by(index, live)].framing;
-                    view(&spec.landscape, framing.colored.unwrap_or_else(|| framing.camera()))
-                })
-                .collect(),
-            false => self.of_lesson.iter().map(|spec| view(spec, colored(Camera::home(spec)))).collect(),
-        };
-        let views: Vec<(&Landscape, Viewport)> = views.iter().map(|(landscape, at)| (landscape, *at)).collect();
+        let of_lesson = self.of_lesson.iter().flat_map(|(_, landscapes)| landscapes);
+        let mut views: Vec<(Landscape, Camera)> =
+            of_lesson.map(|spec| (spec.landscape(), colored(Camera::home(spec)))).collect();
+        if views.is_empty() {
+            views.extend(document.specs().enumerate().map(|(index, spec)| {
+                let framing = &self.panes[Self::framed_by(index, live)].framing;
+                (spec.landscape.landscape(), framing.colored.unwrap_or_else(|| framing.camera()))
+            }));
+        }
+        let viewport = |camera: &Camera| Viewport { camera: *camera, size_px: [1.0; 2] };
+        let views: Vec<_> = views.iter().map(|(landscape, camera)| (landscape, viewport(camera))).collect();
         self.auto_scale.update(&views)
     }
 

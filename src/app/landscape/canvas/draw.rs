@@ -8,7 +8,7 @@ use egui::{
     Align2, Button, Color32, Painter, Pos2, Rect, Response, RichText, Stroke, TextStyle, Ui, UiBuilder, Vec2,
     WidgetInfo, pos2,
 };
-use valleyscope_engine::simulation::{SimulationSpec, StepTrace};
+use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, StepTrace};
 use valleyscope_experiments::view::{Dash, SpaceView, SymLog, ViewSettings, Viewport};
 
 use super::camera::start_xy;
@@ -24,7 +24,7 @@ use crate::app::widgets::plot::has_readouts;
 use crate::app::widgets::theme;
 use crate::draw::{Canvas, LandscapePainter, Projection, SpaceProjection, marker_shape, polylines, space_axes};
 use crate::gpu::{EnsembleKey, EnsembleStyle, Scene, SpaceScene};
-use crate::player::trail_columns;
+use crate::player::{EnsembleView, trail_columns};
 
 /// The width of mean paths, and of those of branches, in points.
 const PATH_WIDTH: f32 = 2.0;
@@ -132,10 +132,11 @@ impl LandscapePanel {
             draw_no_gpu_note(ui, canvas);
         }
         let pointed = response.hover_pos().and_then(|pointer| pointed_mean(&means, pointer));
-        let legend = Legend::lay_out(ui, layout, spec, live, (index, pointed));
+        let legend = layout.has_legend.then(|| Legend::lay_out(ui, layout, spec, live, (index, pointed)));
+        let legend_area = legend.as_ref().map_or(Rect::NOTHING, |legend| legend.area);
         if document.view.uv_frame {
             // An inset has no room for the names at the ends of the axes.
-            on(&inside).draw_uv_axes(&landscape, if is_inset { canvas } else { legend.area });
+            on(&inside).draw_uv_axes(&landscape, if is_inset { canvas } else { legend_area });
         }
         if let Some(axes) = &space_axes {
             on(&small).draw_space_axes(axes);
@@ -146,28 +147,34 @@ impl LandscapePanel {
             super::inset::draw_mark(&on(&small), viewport);
         }
         on(&small).draw_start(start_xy(spec), spec.start.spread.get());
-        draw_branch_means(ui, canvas, &projection, spec, live, index);
-        draw_means(ui, canvas, spec, &means);
+        for view in live.shown_branches_of(index).flat_map(|branch| live.visible_of(&branch.session)) {
+            let mean = EnsembleMean::of(view, &projection, canvas);
+            mean.into_iter().for_each(|mean| mean.draw(&painter, &spec.optimizers, true));
+        }
+        means.iter().for_each(|mean| mean.draw(&painter, &spec.optimizers, false));
         let particles: Vec<Pos2> = means.iter().map(|mean| mean.at).collect();
+        let colors = OverlayColors::of(ui.visuals());
         let key_area = match live.step_trace(index).filter(|_| document.view.glyphs) {
-            Some(step) => draw_glyphs(&painter, response, layout, &projection, step, &particles),
+            Some(step) => draw_glyphs(&painter, response, layout, &projection, step, (colors, &particles)),
             None => Rect::NOTHING,
         };
         draw_run_away_note(ui, layout, spec, left_out);
         if layout.has_axes && matches!(projection, Projection::Plane(_)) {
-            on(&outside).draw_plane_axes(layout.labelled);
+            on(&outside).draw_plane_axes(layout.labelled, layout.title.filter(|_| is_inset));
         }
-        let chosen_color = legend.show(ui, canvas, live);
+        if let Some(legend) = legend {
+            legend.show(ui, canvas, document, live);
+        }
         if layout.has_axes
             && let Some(pointer) = response.hover_pos()
             && !response.dragged()
             && has_readouts(ui.ctx())
             && let Some(xy) = projection.xy((pointer - canvas.min).into())
         {
-            let taken = [legend.area, key_area];
+            let inset_area = layout.inset.as_ref().map_or(Rect::NOTHING, |inset| inset.frame);
+            let taken = [legend_area, key_area, inset_area];
             let readout = Readout::at(&landscape, xy);
-            let style = (font, OverlayColors::of(ui.visuals()));
-            interaction::draw_readout(&painter, canvas, pointer, &readout, style, (&taken, &particles));
+            interaction::draw_readout(&painter, canvas, pointer, &readout, (font, colors), (&taken, &particles));
         }
         if response.has_focus() {
             let stroke = ui.visuals().selection.stroke;
@@ -178,9 +185,6 @@ impl LandscapePanel {
             current_text_value: Some(summary(spec, live, index, &projection, left_out)),
             ..WidgetInfo::new(egui::Role::Canvas)
         });
-        if let Some(chosen) = chosen_color {
-            chosen.apply(document, live);
-        }
     }
 
     fn scene(
@@ -195,22 +199,26 @@ impl LandscapePanel {
         let (spec, view) = (&live.with_recorded(document.spec(index)), &document.view);
         let columns = columns(view, live, index);
         let pixels_per_point = ui.ctx().pixels_per_point();
-        let ensembles = live.visible(index).filter_map(|ensemble| {
-            let id = spec.optimizers.iter().find(|optimizer| optimizer.id == ensemble.optimizer)?.id;
+        let is_known = |id: &u32| spec.optimizers.iter().any(|optimizer| optimizer.id == *id);
+        let ensembles = live.visible(index).map(|ensemble| ensemble.optimizer).filter(is_known).map(|id| {
             let selected = live.selected.filter(|particle| particle.optimizer == id);
             let nested = means.iter().find(|mean| mean.id == id).map_or(1.0, |mean| mean.scale);
-            Some(EnsembleStyle {
-                key: EnsembleKey { session: paint::OWN_SESSION, optimizer: id },
-                color: rgb_of(&spec.optimizers, id),
+            EnsembleStyle {
                 opacity: 1.0,
                 trail_steps: u32::try_from(columns - 1).unwrap_or(view.trail_steps),
                 trail_width: nested * view.trail_width,
                 point_radius: nested * view.point_radius,
                 path_width: if view.mean_path { PATH_WIDTH } else { 0.0 },
                 selected: selected.and_then(|particle| u32::try_from(particle.particle).ok()),
-            })
+                ..pale_style(paint::OWN_SESSION, id, spec, view)
+            }
         });
-        let ensembles = branch_ensembles(spec, view, live, index).chain(ensembles).collect();
+        // Branches are drawn below all others.
+        let of_branches = live.shown_branches_of(index).flat_map(|branch| {
+            let ids = live.visible_of(&branch.session).map(|ensemble| ensemble.optimizer);
+            ids.filter(is_known).map(move |id| pale_style(branch.id, id, spec, view))
+        });
+        let ensembles = of_branches.chain(ensembles).collect();
         let size_px = viewport.size_px.map(|points| (points * pixels_per_point).round());
         let landscape = spec.landscape.landscape();
         let contours = if view.contours { viewport.contours(&landscape, &scale) } else { 0 };
@@ -244,28 +252,18 @@ fn columns(view: &ViewSettings, live: &Live, session: usize) -> usize {
     trail_columns(view.trail_steps as usize, ensembles.map(|view| view.particles).sum())
 }
 
-/// Returns the styles of the ensembles of a session's branches, which are drawn below all others.
-fn branch_ensembles<'a>(
-    spec: &'a SimulationSpec,
-    view: &'a ViewSettings,
-    live: &'a Live,
-    session: usize,
-) -> impl Iterator<Item = EnsembleStyle> + 'a {
-    live.branches_of(session).flat_map(move |(branch, session)| {
-        live.visible_of(session).filter_map(move |ensemble| {
-            let id = spec.optimizers.iter().find(|optimizer| optimizer.id == ensemble.optimizer)?.id;
-            Some(EnsembleStyle {
-                key: EnsembleKey { session: branch.id, optimizer: id },
-                color: rgb_of(&spec.optimizers, id),
-                opacity: BRANCH_OPACITY,
-                trail_steps: 0,
-                trail_width: 0.0,
-                point_radius: BRANCH_RADIUS * view.point_radius,
-                path_width: if view.mean_path { BRANCH_PATH_WIDTH } else { 0.0 },
-                selected: None,
-            })
-        })
-    })
+/// Returns the style of an ensemble of a branch, whose number the session is, pale and without trails.
+fn pale_style(session: u64, ensemble: u32, spec: &SimulationSpec, view: &ViewSettings) -> EnsembleStyle {
+    EnsembleStyle {
+        key: EnsembleKey { session, optimizer: ensemble },
+        color: rgb_of(&spec.optimizers, ensemble),
+        opacity: BRANCH_OPACITY,
+        trail_steps: 0,
+        trail_width: 0.0,
+        point_radius: BRANCH_RADIUS * view.point_radius,
+        path_width: if view.mean_path { BRANCH_PATH_WIDTH } else { 0.0 },
+        selected: None,
+    }
 }
 
 /// Draws the arrows on the selected particle, and returns the area of their key.
@@ -275,15 +273,15 @@ fn draw_glyphs(
     layout: &CanvasLayout,
     projection: &Projection,
     step: &StepTrace,
-    particles: &[Pos2],
+    (colors, particles): (OverlayColors, &[Pos2]),
 ) -> Rect {
     // A picture cannot be clicked or zoomed.
-    let key = match layout.compact {
-        true => particle::GlyphKey::None,
-        false if response.sense.senses_click() => particle::GlyphKey::WithHints,
-        false => particle::GlyphKey::Plain,
+    let note = match response.sense.senses_click() {
+        true => "Lengths are logarithmic; zoom in to see the step to scale.",
+        false => "Lengths are logarithmic.",
     };
-    particle::draw_arrows(painter, layout.canvas, projection, step, &layout.font, key, particles)
+    let note = (!layout.compact).then_some(note);
+    particle::draw_arrows(painter, layout.canvas, projection, step, (&layout.font, colors), note, particles)
 }
 
 /// The radius of the marker of a mean, in points.
@@ -319,17 +317,38 @@ struct EnsembleMean {
     pub scale: f32,
 }
 
-/// Returns the means of the shown ensembles that have a position on the canvas or beside it.
+impl EnsembleMean {
+    /// Returns the mean of an ensemble that has a position on the canvas or beside it.
+    fn of(view: &EnsembleView, projection: &Projection, canvas: Rect) -> Option<EnsembleMean> {
+        let mark = projection.mark(view.mean_path.last()?.map(f64::from))?;
+        let at = mark.on(canvas);
+        at.is_finite().then(|| EnsembleMean { id: view.optimizer, at, opacity: mark.opacity(), scale: 1.0 })
+    }
+
+    /// Draws the marker of the mean, that of a branch paler and smaller.
+    fn draw(&self, painter: &Painter, optimizers: &[OptimizerSpec], is_branch: bool) {
+        if !optimizers.iter().any(|spec| spec.id == self.id) {
+            return;
+        }
+        let marker = marker_of(optimizers, self.id);
+        let (opacity, radius) = match is_branch {
+            true => ((1.5 * BRANCH_OPACITY).min(1.0) * self.opacity, BRANCH_MEAN_RADIUS * MEAN_RADIUS),
+            false => (self.opacity, self.scale * MEAN_RADIUS),
+        };
+        let colors = [color_of(optimizers, self.id), Color32::BLACK, Color32::WHITE];
+        let [fill, outline, rim] = colors.map(|color| color.gamma_multiply(opacity));
+        if !is_branch {
+            // A light rim around the dark outline stands out from all colours of the landscape.
+            painter.add(marker_shape(marker, self.at, radius, rim, Stroke::new(RIM, rim)));
+        }
+        painter.add(draw_marker(marker, self.at, radius, fill, outline));
+    }
+}
+
+/// Returns the means of the shown ensembles.
 fn ensemble_means(live: &Live, session: usize, projection: &Projection, canvas: Rect) -> Vec<EnsembleMean> {
-    let mut means: Vec<EnsembleMean> = live
-        .visible(session)
-        .filter_map(|view| {
-            let &[x, y] = view.mean_path.last()?;
-            let mark = projection.mark([f64::from(x), f64::from(y)])?;
-            let at = mark.on(canvas);
-            at.is_finite().then(|| EnsembleMean { id: view.optimizer, at, opacity: mark.opacity(), scale: 1.0 })
-        })
-        .collect();
+    let means = live.visible(session).filter_map(|view| EnsembleMean::of(view, projection, canvas));
+    let mut means: Vec<EnsembleMean> = means.collect();
     let positions: Vec<Pos2> = means.iter().map(|mean| mean.at).collect();
     for (mean, scale) in means.iter_mut().zip(scales(&positions)) {
         mean.scale = scale;
@@ -347,52 +366,6 @@ fn scales(positions: &[Pos2]) -> Vec<f32> {
         factor.clamp(*SCALES.start(), *SCALES.end())
     };
     positions.iter().enumerate().map(scale).collect()
-}
-
-/// Draws the markers of the means.
-fn draw_means(ui: &Ui, canvas: Rect, spec: &SimulationSpec, means: &[EnsembleMean]) {
-    let painter = ui.painter().with_clip_rect(canvas);
-    for mean in means.iter().filter(|mean| canvas.expand2(Vec2::splat(10.0)).contains(mean.at)) {
-        let optimizers = &spec.optimizers;
-        if !optimizers.iter().any(|spec| spec.id == mean.id) {
-            continue;
-        }
-        let marker = marker_of(optimizers, mean.id);
-        let colors = [color_of(optimizers, mean.id), Color32::BLACK];
-        let [fill, outline] = colors.map(|color| color.gamma_multiply(mean.opacity));
-        let radius = mean.scale * MEAN_RADIUS;
-        // A light rim around the dark outline stands out from all colours of the landscape.
-        let rim = Color32::WHITE.gamma_multiply(mean.opacity);
-        painter.add(marker_shape(marker, mean.at, radius, rim, Stroke::new(RIM, rim)));
-        painter.add(draw_marker(marker, mean.at, radius, fill, outline));
-    }
-}
-
-/// Draws the markers of the means of a session's branches, paler and smaller.
-fn draw_branch_means(
-    ui: &Ui,
-    canvas: Rect,
-    projection: &Projection,
-    spec: &SimulationSpec,
-    live: &Live,
-    session: usize,
-) {
-    let painter = ui.painter().with_clip_rect(canvas);
-    for view in live.branches_of(session).flat_map(|(_, session)| live.visible_of(session)) {
-        let id = view.optimizer;
-        if spec.optimizers.iter().all(|optimizer| optimizer.id != id) {
-            continue;
-        }
-        let last = view.mean_path.last().map(|xy| xy.map(f64::from));
-        let Some(mark) = last.and_then(|xy| projection.mark(xy)).filter(|mark| mark.on(canvas).is_finite()) else {
-            continue;
-        };
-        let opacity = (1.5 * BRANCH_OPACITY).min(1.0) * mark.opacity();
-        let colors = [color_of(&spec.optimizers, id), Color32::BLACK];
-        let [fill, outline] = colors.map(|color| color.gamma_multiply(opacity));
-        let marker = marker_of(&spec.optimizers, id);
-        painter.add(draw_marker(marker, mark.on(canvas), BRANCH_MEAN_RADIUS * MEAN_RADIUS, fill, outline));
-    }
 }
 
 /// Names the ensembles that have run away out of view: above the canvas, where the note covers nothing, or at the lower

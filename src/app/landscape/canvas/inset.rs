@@ -1,11 +1,12 @@
 //! The inset with the view along the valley: its areas, its frame, and how it is moved, resized and closed.
 
 use egui::{
-    Align2, Color32, CursorIcon, FontId, Rect, Response, Sense, Stroke, StrokeKind, TextStyle, Ui, UiBuilder, Vec2,
-    pos2, vec2,
+    Color32, CursorIcon, FontId, Pos2, Rect, Response, Sense, Stroke, StrokeKind, TextStyle, Ui, UiBuilder, Vec2, pos2,
+    vec2,
 };
-use valleyscope_experiments::view::{Inset, Viewport};
+use valleyscope_experiments::view::{Inset, Lens, LensAxes, Viewport};
 
+use super::camera::{initial_camera, start_xy};
 use super::interaction::{SELECT_RADIUS, nearest_particle};
 use super::{CanvasLayout, LandscapePanel};
 use crate::app::landscape::editor::Document;
@@ -21,7 +22,7 @@ const GRIP: f32 = 14.0;
 /// The largest size of labels, in points.
 const LABELS: f32 = 10.5;
 /// The smallest inset, and the gap between it and the edge of the canvas, in points.
-const SMALLEST: Vec2 = vec2(190.0, 150.0);
+const SMALLEST: Vec2 = vec2(190.0, 124.0);
 const EDGE: f32 = 6.0;
 /// Half the smallest side of the mark of what an inset magnifies, in points.
 const LEAST_MARK: f64 = 4.0;
@@ -32,7 +33,7 @@ pub(crate) struct InsetArea {
     pub response: Response,
     /// The canvas on which it is.
     of: Rect,
-    frame: Rect,
+    pub frame: Rect,
     title: Response,
     grip: Response,
 }
@@ -49,16 +50,41 @@ fn frame(inset: Inset, canvas: Rect) -> Option<Rect> {
     Some(Rect::from_min_size(at, size))
 }
 
+/// Moves an inset that was not placed by hand to the corner of the plane that is farthest from the way of the particles:
+/// from the start along the valley. The upper right one is the legend's.
+pub(super) fn placed(inset: Inset, canvas: Rect, document: &Document, index: usize) -> Inset {
+    const POINTS: u32 = 24;
+    if inset.at != Inset::default().at || document.view.is_in_space() {
+        return inset;
+    }
+    let spec = document.spec(index);
+    let viewport = Viewport { camera: initial_camera(document, index), size_px: canvas.size().into() };
+    let ([x, y], lens) = (start_xy(spec), Lens::along(&spec.landscape, &[], None));
+    let length = if lens.axes == LensAxes::Uv { viewport.camera.width } else { 0.0 };
+    let way = (0..=POINTS).map(|part| length * f64::from(part) / f64::from(POINTS));
+    let way =
+        way.map(|at| canvas.min + Vec2::from(viewport.px_from_xy([x + at * lens.right[0], y + at * lens.right[1]])));
+    let way: Vec<Pos2> = way.filter(|at| canvas.contains(*at)).collect();
+    let distance = |inset: &Inset| {
+        let area = frame(*inset, canvas).unwrap_or(canvas);
+        way.iter().map(|at| area.distance_to_pos(*at)).fold(f32::INFINITY, f32::min)
+    };
+    let ([right, below], [left, above]) = (inset.at, [0, 1].map(|axis| 1.0 - inset.at[axis] - inset.size[axis]));
+    let corners = [[left, below], [left, above], [right, below]].map(|at| Inset { at, ..inset });
+    corners.into_iter().max_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(inset)
+}
+
 /// Lays out the canvas of an inset, with small labels also where a presentation has large ones.
 fn inner_layout(ui: &Ui, frame: Rect) -> CanvasLayout {
     let small = TextStyle::Small.resolve(ui.style());
     let font = FontId::new(small.size.min(LABELS), small.family);
     let line = ui.fonts_mut(|fonts| fonts.row_height(&font));
     let left = text_width(ui, &font, "−0.0000") + 8.0;
-    let min = frame.min + vec2(left, TITLE + line + 3.0);
+    let title = Rect::from_min_max(frame.min + vec2(10.0, 1.0), frame.right_top() + vec2(-TITLE, TITLE + 1.0));
+    let min = frame.min + vec2(left, TITLE + 3.0);
     let canvas = Rect::from_min_max(min, frame.max - vec2(GRIP, 2.0 * line + 8.0));
     let compact = CanvasLayout::bare(ui, canvas);
-    CanvasLayout { has_axes: true, has_legend: false, font, ..compact }
+    CanvasLayout { has_axes: true, has_legend: false, font, title: Some(title), ..compact }
 }
 
 impl InsetArea {
@@ -98,21 +124,13 @@ impl InsetArea {
         inset
     }
 
-    /// Returns whether the pointer is over the inset, so that the wheel does not zoom the canvas.
-    pub(super) fn has_pointer(&self, ui: &Ui) -> bool {
-        ui.input(|input| input.pointer.hover_pos()).is_some_and(|at| self.frame.contains(at))
-    }
-
-    /// Draws the background and the frame with its title. Returns whether it is closed.
+    /// Draws the background and the frame. Returns whether it is closed.
     pub(super) fn draw_frame(&self, ui: &mut Ui) -> bool {
         let (visuals, painter) = (ui.visuals(), ui.painter());
         let shadow = egui::Shadow { offset: [0, 3], blur: 12, spread: 0, color: Color32::from_black_alpha(110) };
         painter.add(shadow.as_shape(self.frame, 6));
         let outline = Stroke::new(1.0, visuals.window_stroke.color);
         painter.rect(self.frame, 6, visuals.panel_fill, outline, StrokeKind::Inside);
-        let font = egui::TextStyle::Small.resolve(ui.style());
-        let left = pos2(self.frame.left() + 10.0, self.frame.top() + 0.5 * TITLE + 1.0);
-        painter.text(left, Align2::LEFT_CENTER, "Along the valley", font, visuals.strong_text_color());
         if !self.title.sense.interactive() {
             return false;
         }
@@ -146,7 +164,8 @@ impl LandscapePanel {
     ) {
         let Some(area) = document.view.inset else { return };
         document.view.inset = Some(inset.dragged(ui, area));
-        if inset.has_pointer(ui) {
+        // The wheel over the inset does not zoom the canvas.
+        if ui.input(|input| input.pointer.hover_pos()).is_some_and(|at| inset.frame.contains(at)) {
             ui.input_mut(|input| input.smooth_scroll_delta = Vec2::ZERO);
         }
         if inset.response.clicked()
@@ -160,7 +179,7 @@ impl LandscapePanel {
 
     /// Returns the viewport of an inset of a pane's canvas, once its camera is known.
     pub(super) fn inset_viewport(&self, framed: usize, canvas: Rect) -> Option<Viewport> {
-        let camera = self.panes[framed].framing.lens_camera()?;
+        let camera = self.panes[framed].framing.lens.camera?;
         Some(Viewport { camera, size_px: canvas.size().into() })
     }
 }

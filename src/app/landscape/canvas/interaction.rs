@@ -7,9 +7,9 @@ use valleyscope_engine::landscape::Landscape;
 use valleyscope_engine::quantity::StartCoordinate;
 use valleyscope_engine::simulation::{ParticleId, SimulationSpec};
 use valleyscope_experiments::view::ticks::significant;
-use valleyscope_experiments::view::{Camera, Viewport};
+use valleyscope_experiments::view::{Camera, Orbit, Viewport};
 
-use super::camera::{CameraMove, limited, panned, start_xy, stretched, zoomed, zoomed_about};
+use super::camera::{limited, panned, start_xy, stretched, zoomed, zoomed_about};
 use super::legend::OverlayColors;
 use crate::app::landscape::live::Live;
 use crate::app::shell::actions::Requests;
@@ -37,20 +37,22 @@ const KEY_ZOOM: f64 = 1.25;
 const DRAG_TURN: f64 = 0.4;
 const KEY_TURN: f64 = 5.0;
 
-/// The drag in progress.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Drag {
-    #[default]
-    View,
-    Start,
+/// The camera movement requested by a frame's input.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum CameraMove {
+    Stay,
+    To(Camera),
+    /// Looks at the surface in space from another direction.
+    From(Orbit),
+    Fit,
 }
 
-/// The state of pointer actions on a canvas.
+/// The state of pointer actions.
 #[derive(Debug, Default)]
 pub(crate) struct Interaction {
-    /// The tool, which all canvases share.
     pub tool: Tool,
-    drag: Drag,
+    /// Whether the drag in progress places the start. Others move the view.
+    places_start: bool,
 }
 
 impl Interaction {
@@ -124,18 +126,17 @@ impl Interaction {
         if response.drag_started_by(PointerButton::Primary) {
             let origin = ui.input(|input| input.pointer.press_origin());
             let grabs = origin.is_some_and(|origin| is_on_start_marker(start_px, origin));
-            let places = shift || self.tool == Tool::PlaceStart || grabs;
-            self.drag = if places { Drag::Start } else { Drag::View };
+            self.places_start = shift || self.tool == Tool::PlaceStart || grabs;
         }
         let by_first = response.dragged_by(PointerButton::Primary);
         if by_first
-            && self.drag == Drag::Start
+            && self.places_start
             && let Some(at) = response.interact_pointer_pos()
         {
             place_start(spec, to_plane(response.rect, projection, at));
         }
         let by_others = response.dragged_by(PointerButton::Secondary) || response.dragged_by(PointerButton::Middle);
-        let moves_view = by_others || (by_first && self.drag == Drag::View);
+        let moves_view = by_others || (by_first && !self.places_start);
         let delta = response.drag_delta();
         if !moves_view || delta == Vec2::ZERO {
             return CameraMove::Stay;
@@ -265,8 +266,7 @@ pub fn nearest_particle(
 ) -> Option<ParticleId> {
     let mut near: Vec<(f32, ParticleId, [f64; 2])> = Vec::new();
     for view in live.simulated(session) {
-        let newest = view.columns.len().saturating_sub(view.particles);
-        for (particle, position) in view.columns[newest..].iter().enumerate() {
+        for (particle, position) in view.newest().iter().enumerate() {
             let xy = position.map(f64::from);
             let Some([px, py]) = projection.px(xy) else { continue };
             let distance = (px - at[0]).hypot(py - at[1]);
@@ -353,17 +353,13 @@ pub(crate) fn draw_readout(
         let top = if other.center().y < canvas.center().y { other.bottom() + 8.0 } else { other.top() - 8.0 - size.y };
         [inside.left(), inside.right() - size.x].map(|left| Rect::from_min_size(pos2(left, top), size))
     });
-    let mut candidates = corners.into_iter().chain(next_to_taken);
-    let away = |candidate: &Rect| !candidate.expand(20.0).contains(pointer);
-    let clear = |candidate: &Rect| {
-        let covers = |at: &Pos2| candidate.expand(READOUT_CLEARANCE).contains(*at);
-        !taken.iter().any(|other| other.intersects(*candidate)) && !particles.iter().any(covers)
+    let is_free = |candidate: &Rect| !candidate.contains(pointer);
+    let faults = |candidate: &Rect| {
+        let is_covered = |at: &Pos2| candidate.expand(READOUT_CLEARANCE).contains(*at);
+        let is_near = candidate.expand(20.0).contains(pointer);
+        (taken.iter().any(|other| other.intersects(*candidate)), is_near, particles.iter().any(is_covered))
     };
-    let Some(area) =
-        candidates.clone().find(|candidate| away(candidate) && clear(candidate)).or_else(|| candidates.find(away))
-    else {
-        return;
-    };
+    let Some(area) = corners.into_iter().chain(next_to_taken).filter(is_free).min_by_key(faults) else { return };
     painter.rect_filled(area, 5.0, background);
     let mut left = area.left() + READOUT_PADDING;
     for (index, cells) in readout.cells().iter().enumerate() {

@@ -11,11 +11,11 @@ use valleyscope_experiments::view::ticks::significant;
 use super::CanvasLayout;
 use crate::app::landscape::branches::BRANCH_OPACITY;
 use crate::app::landscape::editor::Document;
-use crate::app::landscape::live::{Branch, LegendState, Live};
+use crate::app::landscape::live::{LegendState, Live};
 use crate::app::landscape::plots::MeanLoss;
 use crate::app::widgets::icons::{COLOR_HINT, color_menu, color_of, draw_marker, marker_of};
 use crate::app::widgets::theme::text_width;
-use crate::player::{EnsembleView, SessionView};
+use crate::player::{BranchView, EnsembleView, SessionView};
 
 const PADDING: f32 = 7.0;
 /// The parts of the padding outside and inside of a row.
@@ -29,6 +29,9 @@ const SEPARATOR: &str = " | ";
 const WIDEST_VALUE: &str = "−0.0000";
 /// The share of the canvas' width for names with settings, and for names without any.
 const NAME_SHARES: [f32; 2] = [0.4, 0.55];
+/// The share of the canvas' width for a row with its value, and the least width of a name in it, in heights of type.
+const ROW_SHARE: f32 = 0.65;
+const LEAST_NAME: f32 = 4.0;
 /// The number of rows that a legend has before it is folded, and the number of the lowest losses in a folded one.
 const MOST_ROWS: usize = 8;
 const FOLDED_ROWS: usize = 5;
@@ -84,33 +87,23 @@ struct Row {
     shown: bool,
 }
 
-/// The choice of a colour for the optimizer of a row; `None` restores its usual one.
-#[derive(Clone, Debug)]
-pub(crate) struct ChosenColor {
-    pub id: u32,
-    /// The optimizer's name among those of its simulation.
-    pub name: String,
-    pub color: Option<[u8; 3]>,
-}
-
-impl ChosenColor {
-    /// Sets the colour in all simulations with the optimizer, or that of the recorded cloud.
-    pub(crate) fn apply(&self, document: &mut Document, live: &mut Live) {
+impl Row {
+    /// Sets the colour in all simulations with the optimizer, or that of the recorded cloud; `None` restores the usual
+    /// one.
+    fn choose_color(&self, color: Option<[u8; 3]>, document: &mut Document, live: &mut Live) {
         for cloud in live.recorded.iter_mut().filter(|cloud| cloud.optimizer.id == self.id) {
-            cloud.optimizer.color = self.color;
+            cloud.optimizer.color = color;
         }
         for spec in document.specs_mut() {
             let names = spec.shown_names();
             for (optimizer, name) in spec.optimizers.iter_mut().zip(names) {
                 if (optimizer.id, &name) == (self.id, &self.name) {
-                    optimizer.color = self.color;
+                    optimizer.color = color;
                 }
             }
         }
     }
-}
 
-impl Row {
     /// Returns the value, or, where there is no column of values, only an essential one.
     fn shown_value(&self, in_column: bool) -> &str {
         if in_column || !self.diverged.is_empty() { &self.value } else { "" }
@@ -123,24 +116,20 @@ fn rows(simulation: &SimulationSpec, index: usize, live: &Live) -> Vec<Row> {
     let names = simulation.shown_names();
     let row = |view: &EnsembleView| {
         let index = simulation.optimizers.iter().position(|spec| spec.id == view.optimizer)?;
-        let diverged = match view.sample.diverged {
-            0 => String::new(),
-            all if all as usize == view.particles => "all diverged".to_owned(),
-            some => format!("{some} diverged"),
-        };
         let mean = MeanLoss::of(view.sample.loss, view.particles, view.sample.diverged);
         let is_nothing = mean.is_some_and(|mean| mean.is_nothing());
         let loss = if is_nothing { "0".to_owned() } else { significant(view.sample.loss.mean, 4) };
+        // A mean over particles of which some are not finite adds nothing to the mark.
+        let (value, diverged) = match view.sample.diverged {
+            0 => (loss.clone(), String::new()),
+            all if all as usize == view.particles => ("✗ all".to_owned(), "all diverged".to_owned()),
+            some => (format!("✗ {some}"), format!("{some} diverged")),
+        };
         Some(Row {
             id: view.optimizer,
             name: names[index].clone(),
-            drawn_name: names[index].clone(),
-            // A mean over particles of which some are not finite adds nothing to the mark.
-            value: match view.sample.diverged {
-                0 => loss.clone(),
-                all if all as usize == view.particles => "✗ all".to_owned(),
-                some => format!("✗ {some}"),
-            },
+            drawn_name: String::new(),
+            value,
             loss,
             mean,
             diverged,
@@ -165,13 +154,13 @@ struct Note {
 }
 
 fn notes(spec: &SimulationSpec, index: usize, live: &Live, width_of: impl Fn(&str) -> f32, most: f32) -> Vec<Note> {
-    let marks = live.marks_of(index);
-    let note = |(branch, session): (&Branch, &SessionView)| {
-        let drawn = elided(&branch.short_label(marks, spec), &width_of, [most; 2]);
-        let (label, losses) = (branch.label(marks, spec), mean_losses(spec, live, session));
-        Note { id: branch.id, drawn, losses, label }
+    let note = |branch: &BranchView| Note {
+        id: branch.id,
+        label: live.label_of(branch, spec),
+        drawn: elided(&live.short_label_of(branch, spec), &width_of, [most; 2]),
+        losses: mean_losses(spec, live, &branch.session),
     };
-    live.branches_of(index).map(note).collect()
+    live.shown_branches_of(index).map(note).collect()
 }
 
 /// Formats the mean losses of a branch, as in "Adam 0.12, FOCUS 0.08".
@@ -212,9 +201,9 @@ fn rows_side_by_side(document: &Document, live: &Live) -> Vec<Row> {
     merged.into_iter().map(joined).collect()
 }
 
-/// Sorts rows by their mean losses, the lowest first and diverged ones last. Those that do not clearly differ stay in
-/// the order of the last frame, as do all while the pointer is on them.
-fn sorted(mut rows: Vec<Row>, state: &mut LegendState, pointer: Option<Pos2>) -> Vec<Row> {
+/// Sorts rows by their mean losses, the lowest first and diverged ones last. While the run plays, those that do not
+/// clearly differ stay in the order of the last frame, as do all while the pointer is on them.
+fn sorted(mut rows: Vec<Row>, is_playing: bool, state: &mut LegendState, pointer: Option<Pos2>) -> Vec<Row> {
     let before = |row: &Row| state.order.iter().position(|id| *id == row.id).unwrap_or(usize::MAX);
     rows.sort_by_key(before);
     let is_held = state.area.zip(pointer).is_some_and(|(area, pointer)| area.contains(pointer));
@@ -222,7 +211,9 @@ fn sorted(mut rows: Vec<Row>, state: &mut LegendState, pointer: Option<Pos2>) ->
     for end in 1..movable {
         for index in (1..=end).rev() {
             let is_lower = match (&rows[index].mean, &rows[index - 1].mean) {
-                (Some(lower), Some(upper)) => lower.is_clearly_below(upper),
+                (Some(lower), Some(upper)) if is_playing => lower.is_clearly_below(upper),
+                (Some(lower), Some(upper)) if lower.is_nothing() && upper.is_nothing() => false,
+                (Some(lower), Some(upper)) => lower.mean < upper.mean,
                 (own, other) => own.is_some() && other.is_none(),
             };
             if !is_lower {
@@ -276,7 +267,7 @@ pub(crate) struct Legend {
 }
 
 impl Legend {
-    /// Lays the legend out; `pointed` is the optimizer at the pointer.
+    /// Lays the legend out on a canvas that has one; `pointed` is the optimizer at the pointer.
     pub(super) fn lay_out(
         ui: &Ui,
         layout: &CanvasLayout,
@@ -286,28 +277,24 @@ impl Legend {
     ) -> Legend {
         let CanvasLayout { canvas, compact, .. } = *layout;
         let font = layout.font.clone();
-        let (mut rows, mut fold) = (Vec::new(), None);
-        if layout.has_legend {
-            let pointer = ui.input(|input| input.pointer.hover_pos());
-            rows = sorted(self::rows(spec, index, live), &mut live.legend, pointer);
-            fold = folded(&mut rows, &live.legend, [live.selected.map(|it| it.optimizer), pointed]);
-        }
+        let pointer = ui.input(|input| input.pointer.hover_pos());
+        let mut rows = sorted(rows(spec, index, live), live.is_playing(), &mut live.legend, pointer);
+        let fold = folded(&mut rows, &live.legend, [live.selected.map(|it| it.optimizer), pointed]);
         let width_of = |text: &str| text_width(ui, &font, text);
-        for row in &mut rows {
-            row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| share * canvas.width()));
-        }
-        let notes = match layout.has_legend {
-            true => notes(spec, index, live, width_of, NAME_SHARES[1] * canvas.width()),
-            false => Vec::new(),
-        };
-        let widest = |text: &dyn Fn(&Row) -> &str| rows.iter().map(|row| width_of(text(row))).fold(0.0, f32::max);
-        let names = widest(&|row| &row.drawn_name).max(fold.as_deref().map_or(0.0, width_of));
+        let widest =
+            |rows: &[Row], text: &dyn Fn(&Row) -> &str| rows.iter().map(|row| width_of(text(row))).fold(0.0, f32::max);
         let line = (font.size * if rows.len() > 4 { 1.25 } else { 1.45 }).round();
-        let values = widest(&|row| &row.value).max(width_of(HEADING));
-        let roomy = MARKER + names + GAP + values + 2.0 * PADDING < 0.65 * canvas.width()
-            && 0.5 * canvas.height() > line * (rows.len() + 1) as f32;
-        let shows_values = !compact || roomy;
-        let values = if shows_values { values } else { widest(&|row| row.shown_value(false)) };
+        let values = widest(&rows, &|row| &row.value).max(width_of(HEADING));
+        let room = ROW_SHARE * canvas.width() - MARKER - GAP - values - 2.0 * PADDING;
+        let is_roomy = room >= LEAST_NAME * font.size && 0.5 * canvas.height() > line * (rows.len() + 1) as f32;
+        let shows_values = !compact || is_roomy;
+        let room = if is_roomy { room } else { f32::INFINITY };
+        for row in &mut rows {
+            row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| (share * canvas.width()).min(room)));
+        }
+        let notes = notes(spec, index, live, width_of, NAME_SHARES[1] * canvas.width());
+        let names = widest(&rows, &|row| &row.drawn_name).max(fold.as_deref().map_or(0.0, width_of));
+        let values = if shows_values { values } else { widest(&rows, &|row| row.shown_value(false)) };
         let width = names + if values > 0.0 { GAP + values } else { 0.0 };
         let width = MARKER + notes.iter().map(|note| width_of(&note.drawn)).fold(width, f32::max);
         let lines = rows.len() + notes.len() + usize::from(shows_values) + usize::from(fold.is_some());
@@ -316,16 +303,14 @@ impl Legend {
             true => Rect::NOTHING,
             false => Rect::from_min_size(pos2(canvas.right() - size.x - 8.0, canvas.top() + 8.0), size),
         };
-        if layout.has_legend {
-            live.legend.area = Some(area);
-        }
+        live.legend.area = Some(area);
         Legend { area, rows, fold, notes, font, line, shows_values }
     }
 
     /// Draws the legend. A click on a row hides or shows its ensemble, and a right click chooses its colour.
-    pub(crate) fn show(&self, ui: &mut Ui, canvas: Rect, live: &mut Live) -> Option<ChosenColor> {
+    pub(crate) fn show(&self, ui: &mut Ui, canvas: Rect, document: &mut Document, live: &mut Live) {
         if self.rows.is_empty() {
-            return None;
+            return;
         }
         let painter = ui.painter().with_clip_rect(canvas);
         let colors = OverlayColors::of(ui.visuals());
@@ -337,12 +322,11 @@ impl Legend {
             painter.text(right, Align2::RIGHT_TOP, HEADING, self.font.clone(), colors.weak);
             top += self.line;
         }
-        let mut chosen = None;
         for row in &self.rows {
             let area = Rect::from_x_y_ranges(inner.x_range(), top..=top + self.line);
             let response = ui.interact(area, ui.scope_id().with(("legend", row.id)), Sense::click());
             let value = row.shown_value(self.shows_values);
-            chosen = row.show(&painter, response, value, &self.font, colors, live).or(chosen);
+            row.show(&painter, response, value, (&self.font, colors), document, live);
             top += self.line;
         }
         if let Some(text) = &self.fold {
@@ -357,7 +341,6 @@ impl Legend {
             note.show(&painter, response, &self.font, colors);
             top += self.line;
         }
-        chosen
     }
 }
 
@@ -379,10 +362,10 @@ impl Row {
         painter: &Painter,
         response: Response,
         value: &str,
-        font: &FontId,
-        OverlayColors { text, warning, focus, .. }: OverlayColors,
+        (font, OverlayColors { text, warning, focus, .. }): (&FontId, OverlayColors),
+        document: &mut Document,
         live: &mut Live,
-    ) -> Option<ChosenColor> {
+    ) {
         let area = response.rect;
         response.widget_info(|| {
             let mut info = WidgetInfo::selected(egui::Role::CheckBox, true, self.shown, format!("Show {}", self.name));
@@ -415,8 +398,9 @@ impl Row {
             let _ = live.hidden.remove(&self.id) || live.hidden.insert(self.id);
         }
         let rgb = [self.color.r(), self.color.g(), self.color.b()];
-        let color = color_menu(&response, &self.name, rgb, self.is_color_chosen)?;
-        Some(ChosenColor { id: self.id, name: self.name.clone(), color })
+        if let Some(color) = color_menu(&response, &self.name, rgb, self.is_color_chosen) {
+            self.choose_color(color, document, live);
+        }
     }
 }
 
@@ -433,16 +417,9 @@ fn show_fold(painter: &Painter, response: Response, text: &str, font: &FontId, c
     }
 }
 
-/// The ensembles of a legend in rows.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rows {
-    /// All, of which a click hides or shows one.
-    All,
-    Shown,
-}
-
-/// Shows the legend in rows above the canvas, for presentations, pictures, and landscapes side by side.
-pub(crate) fn show_rows(ui: &mut Ui, document: &Document, live: &mut Live, which: Rows) -> Option<ChosenColor> {
+/// Shows the legend in rows above the canvas, for presentations and landscapes side by side, or without the hidden ones
+/// for pictures.
+pub(crate) fn show_rows(ui: &mut Ui, document: &mut Document, live: &mut Live, is_picture: bool) {
     let font = TextStyle::Body.resolve(ui.style());
     let visuals = ui.visuals();
     let colors = OverlayColors {
@@ -453,8 +430,7 @@ pub(crate) fn show_rows(ui: &mut Ui, document: &Document, live: &mut Live, which
         focus: visuals.strong_text_color(),
     };
     let line = (1.45 * font.size).round();
-    let side = if which == Rows::All { 8 } else { 0 };
-    let mut chosen = None;
+    let side = if is_picture { 0 } else { 8 };
     egui::Frame::NONE.inner_margin(egui::Margin { left: side, right: side, top: 4, bottom: 0 }).show(ui, |ui| {
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing = vec2(8.0, 0.0);
@@ -463,11 +439,10 @@ pub(crate) fn show_rows(ui: &mut Ui, document: &Document, live: &mut Live, which
             // The widest usual value, so that entries stay where they are while the run goes on.
             let reserved = text_width(ui, &font, &vec![WIDEST_VALUE; document.count()].join(SEPARATOR));
             let pointer = ui.input(|input| input.pointer.hover_pos());
-            let mut rows = sorted(rows_side_by_side(document, live), &mut live.legend, pointer);
+            let mut rows = sorted(rows_side_by_side(document, live), live.is_playing(), &mut live.legend, pointer);
             let chosen_one = live.selected.map(|it| it.optimizer);
-            let is_folded = which == Rows::All;
-            let fold = is_folded.then(|| folded(&mut rows, &live.legend, [chosen_one, None])).flatten();
-            for mut row in rows.into_iter().filter(|row| row.shown || which == Rows::All) {
+            let fold = if is_picture { None } else { folded(&mut rows, &live.legend, [chosen_one, None]) };
+            for mut row in rows.into_iter().filter(|row| row.shown || !is_picture) {
                 let width_of = |text: &str| text_width(ui, &font, text);
                 let value = width_of(&row.value).max(reserved);
                 let around = MARKER + GAP + 2.0 * ROW_PADDING;
@@ -476,7 +451,7 @@ pub(crate) fn show_rows(ui: &mut Ui, document: &Document, live: &mut Live, which
                 // With no room for both, the value covers the end of the name.
                 let size = vec2((around + width_of(&row.drawn_name) + value).min(most), line);
                 let (_, response) = ui.allocate_exact_size(size, Sense::click());
-                chosen = row.show(ui.painter(), response, &row.value, &font, colors, live).or(chosen.take());
+                row.show(ui.painter(), response, &row.value, (&font, colors), document, live);
             }
             if let Some(text) = &fold {
                 let size = vec2(MARKER + GAP + text_width(ui, &font, text), line);
@@ -486,7 +461,6 @@ pub(crate) fn show_rows(ui: &mut Ui, document: &Document, live: &mut Live, which
             live.legend.area = Some(ui.min_rect());
         });
     });
-    chosen
 }
 
 #[cfg(test)]
@@ -523,12 +497,14 @@ mod tests {
         let mut state = LegendState::default();
         let with =
             |losses: [f64; 3]| vec![row(0, losses[0], 0), row(1, losses[1], 0), row(2, losses[2], 0), row(3, -9.0, 1)];
-        assert_eq!(ids(&sorted(with([0.5, 0.5, -1.0]), &mut state, None)), [2, 0, 1, 3]);
-        assert_eq!(ids(&sorted(with([0.5, 0.49, -1.0]), &mut state, None)), [2, 0, 1, 3], "no clear difference");
+        assert_eq!(ids(&sorted(with([0.5, 0.5, -1.0]), true, &mut state, None)), [2, 0, 1, 3]);
+        assert_eq!(ids(&sorted(with([0.5, 0.49, -1.0]), true, &mut state, None)), [2, 0, 1, 3], "no clear difference");
+        assert_eq!(ids(&sorted(with([0.5, 0.49, -1.0]), false, &mut state, None)), [2, 1, 0, 3], "at rest");
+        assert_eq!(ids(&sorted(with([0.5, 0.51, -1.0]), false, &mut state, None)), [2, 0, 1, 3], "at rest");
         state.area = Some(Rect::from_min_size(pos2(0.0, 0.0), vec2(50.0, 50.0)));
         let on_legend = Some(pos2(20.0, 20.0));
-        assert_eq!(ids(&sorted(with([0.5, -2.0, -1.0]), &mut state, on_legend)), [2, 0, 1, 3]);
-        assert_eq!(ids(&sorted(with([0.5, -2.0, -1.0]), &mut state, None)), [1, 2, 0, 3]);
+        assert_eq!(ids(&sorted(with([0.5, -2.0, -1.0]), true, &mut state, on_legend)), [2, 0, 1, 3]);
+        assert_eq!(ids(&sorted(with([0.5, -2.0, -1.0]), true, &mut state, None)), [1, 2, 0, 3]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::{Camera, Lens};
 
-use super::camera::{Bounds, Follower, MOST_FITTED, RUN_AWAY_DISTANCE, limited, start_xy};
+use super::camera::{Bounds, Follower, limited, start_xy, staying};
 use crate::app::landscape::live::Live;
 use crate::player::EnsembleView;
 
@@ -13,7 +13,7 @@ use crate::player::EnsembleView;
 const TRAIL: f64 = 60.0;
 /// The room of the view, over the range of the particles, along and across the valley.
 const ROOM: [f64; 2] = [1.2, 1.5];
-/// Half the width and height of the view before the first step, when all particles are in one point.
+/// The least half of the width and of the height before the first step, when all particles may be in one point.
 const FIRST: [f64; 2] = [0.25, 0.02];
 
 /// The camera along the valley and its movement.
@@ -25,14 +25,9 @@ pub(super) struct LensFraming {
     aimed_at: Option<Inputs>,
 }
 
-/// The inputs of the camera's target. The camera aims anew when one of them changes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Inputs {
-    run_and_step: Option<(u64, u64)>,
-    ensembles: usize,
-    landscape: LandscapeSpec,
-    aspect: f64,
-}
+/// The inputs of the camera's target, which aims anew when one of them changes: the run and its step, the number of
+/// ensembles, the landscape, and the aspect of the view.
+type Inputs = (Option<(u64, u64)>, usize, LandscapeSpec, f64);
 
 impl LensFraming {
     pub(super) fn at(camera: Option<Camera>) -> LensFraming {
@@ -53,11 +48,10 @@ impl LensFraming {
     /// Moves the camera to ensembles. `aspect` is the width of the view over its height.
     pub(super) fn follow(&mut self, ui: &Ui, spec: &SimulationSpec, live: &Live, views: &[&EnsembleView], aspect: f64) {
         let run_and_step = live.snapshot.as_ref().map(|snapshot| (snapshot.run, snapshot.step));
-        let (ensembles, landscape) = (views.len(), spec.landscape);
-        let inputs = Inputs { run_and_step, ensembles, landscape, aspect };
+        let inputs = (run_and_step, views.len(), spec.landscape, aspect);
         let is_new = self.aimed_at != Some(inputs);
         if is_new {
-            let is_other = self.aimed_at.is_some_and(|before| before.landscape != landscape);
+            let is_other = self.aimed_at.is_some_and(|(_, _, landscape, _)| landscape != spec.landscape);
             let before = self.camera.filter(|_| !is_other);
             self.follower.target = Some(aimed(spec, live, views, aspect, self.follower.target.or(before)));
             self.aimed_at = Some(inputs);
@@ -65,27 +59,15 @@ impl LensFraming {
                 self.arrive();
             }
         }
-        let Some(camera) = self.camera.filter(|_| self.follower.is_moving()) else { return };
-        let secs = live.frame_secs.unwrap_or_else(|| ui.input(|input| input.stable_dt).min(0.1));
-        if is_new || live.frame_secs.is_none() {
-            self.camera = Some(self.follower.advance(camera, secs));
-        }
-        if live.frame_secs.is_none() {
-            ui.ctx().request_repaint();
-        }
+        self.camera = self.camera.map(|camera| self.follower.advance_in(ui, live, camera, is_new));
     }
 }
 
 /// Returns the camera in which ensembles and the newest parts of their trails are seen.
 fn aimed(spec: &SimulationSpec, live: &Live, views: &[&EnsembleView], aspect: f64, before: Option<Camera>) -> Camera {
     let start = start_xy(spec);
-    let newest = |view: &&EnsembleView| -> Vec<[f64; 2]> {
-        let stride = view.particles.div_ceil(MOST_FITTED).max(1);
-        let from = view.columns.len().saturating_sub(view.particles);
-        let points = view.columns[from..].iter().step_by(stride).map(|point| point.map(f64::from));
-        points.filter(|at| (0..2).all(|axis| (at[axis] - start[axis]).abs() < RUN_AWAY_DISTANCE)).collect()
-    };
-    let clouds: Vec<Vec<[f64; 2]>> = views.iter().map(newest).collect();
+    let cloud = |view: &&EnsembleView| staying(view, start).map(|point| point.map(f64::from)).collect::<Vec<_>>();
+    let clouds: Vec<Vec<[f64; 2]>> = views.iter().map(cloud).collect();
     let lens = Lens::along(&spec.landscape, &clouds.concat(), before.map(|camera| camera.lens));
     let step = live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
     let trails = views.iter().filter_map(|view| {
@@ -100,7 +82,7 @@ fn aimed(spec: &SimulationSpec, live: &Live, views: &[&EnsembleView], aspect: f6
     let Bounds { min, max } = seen.reduce(Bounds::union).unwrap_or_else(|| Bounds::of_point(lens.coordinates(start)));
     let ranges = [0, 1].map(|axis| {
         let (middle, half) = (0.5 * (min[axis] + max[axis]), 0.5 * (max[axis] - min[axis]));
-        let half = if step == 0 { FIRST[axis] } else { ROOM[axis] * half };
+        let half = (ROOM[axis] * half).max(if step == 0 { FIRST[axis] } else { 0.0 });
         [middle - half, middle + half]
     });
     limited(lens.framing(ranges, aspect, before.as_ref()))

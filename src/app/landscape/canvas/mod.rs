@@ -17,22 +17,24 @@ use egui::{FontId, Id, Rect, Response, Sense, TextStyle, Ui, Vec2, pos2, vec2};
 use inset::InsetArea;
 use interaction::Interaction;
 use legend::mean_losses;
-use paint::{SessionData, SharedUploads, SurfaceCache};
+use paint::{SharedUploads, SurfaceCache};
 use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::simulation::SimulationSpec;
+use valleyscope_experiments::preset::LessonDraft;
 use valleyscope_experiments::view::ticks::{grouped, significant};
 use valleyscope_experiments::view::{AutoScale, Camera, Orbit, ViewProjection};
 
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
+use crate::app::landscape::transport::in_words;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::graphics::Graphics;
 use crate::app::widgets::theme::{self, text_width};
 use crate::draw::{LabelledSides, Projection};
-use crate::player::{Playback, Snapshot};
+use crate::player::Snapshot;
 
 pub use crate::app::widgets::icons::line_color;
-pub use camera::{Bounds, Follower, FramedEnsembles, fitted, limited, panned, zoomed};
+pub use camera::{Bounds, Follower, fitted, framed, limited, panned, zoomed};
 pub(crate) use color_bar::{FIRST_SCALE, color_scale, colormap_name};
 pub use interaction::{Readout, Tool, nearest_particle};
 pub use particle::{FormulaPanel, Glyph, compressed_length, glyphs};
@@ -60,9 +62,10 @@ pub struct LandscapePanel {
     /// Whether the canvases had cameras of their own in the last frame.
     had_own_cameras: bool,
     auto_scale: AutoScale,
-    /// The landscapes of the lesson; none without a lesson.
-    of_lesson: Vec<LandscapeSpec>,
-    tool: Tool,
+    /// The lesson, and the landscapes that its steps show.
+    of_lesson: Option<(LessonDraft, Vec<LandscapeSpec>)>,
+    /// The state of pointer actions on all canvases, of which one is used at a time.
+    interaction: Interaction,
     /// The size of the first canvas when it was last shown.
     last_size: Vec2,
     /// The width over the height of the view that the next picture shows whole.
@@ -85,7 +88,6 @@ struct Pane {
     inset_uploads: SharedUploads,
     framing: Framing,
     surface: SurfaceCache,
-    interaction: Interaction,
 }
 
 impl Pane {
@@ -111,8 +113,8 @@ impl LandscapePanel {
             panes: vec![Pane::default()],
             had_own_cameras: false,
             auto_scale: AutoScale::default(),
-            of_lesson: Vec::new(),
-            tool: Tool::default(),
+            of_lesson: None,
+            interaction: Interaction::default(),
             last_size: FIRST_SIZE,
             contained: None,
             turned: 1.0,
@@ -135,21 +137,24 @@ impl LandscapePanel {
         if self.render_state.is_none() {
             return;
         }
-        for (index, session) in snapshot.sessions.iter().enumerate() {
-            let branches = snapshot.branches_of(index).map(SessionData::branch);
-            let shown: Vec<SessionData<'_>> = std::iter::once(SessionData::own(session)).chain(branches).collect();
-            for uploads in self.pane(index).all_uploads() {
-                paint::lock(uploads).absorb(snapshot.track, shown.iter().copied());
+        self.keep_panes(self.panes.len().max(snapshot.sessions.len()));
+        for (index, (session, pane)) in snapshot.sessions.iter().zip(&self.panes).enumerate() {
+            for uploads in pane.all_uploads() {
+                let branches = snapshot.branches_of(index).map(|branch| (branch.id, &branch.session));
+                let shown = std::iter::once((paint::OWN_SESSION, session)).chain(branches);
+                paint::lock(uploads).absorb(snapshot.track, shown);
             }
         }
     }
 
-    /// Returns the pane of this index, which is made if it is missing.
-    fn pane(&mut self, index: usize) -> &mut Pane {
-        if self.panes.len() <= index {
-            self.panes.resize_with(index + 1, Pane::default);
+    /// Removes the panes of simulations that are gone, and makes those that are missing.
+    fn keep_panes(&mut self, count: usize) {
+        if self.panes.len() > count
+            && let Some(render_state) = &self.render_state
+        {
+            paint::remove_from(render_state, count);
         }
-        &mut self.panes[index]
+        self.panes.resize_with(count, Pane::default);
     }
 
     pub fn camera(&self) -> Camera {
@@ -165,7 +170,7 @@ impl LandscapePanel {
     pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
         self.tools(ui, document, live, requests);
         if document.count() > 1 {
-            Self::legend_row(ui, document, live);
+            legend::show_rows(ui, document, live, false);
         }
         self.cover = 0.0;
         self.canvases(ui, CanvasParts::all(), document, live, requests);
@@ -173,7 +178,7 @@ impl LandscapePanel {
 
     /// Shows the landscape below its legend, which so covers no particle.
     pub fn presentation(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
-        Self::legend_row(ui, document, live);
+        legend::show_rows(ui, document, live, false);
         self.cover = 0.0;
         self.canvases(ui, CanvasParts { has_legend: false, ..CanvasParts::all() }, document, live, requests);
     }
@@ -190,13 +195,6 @@ impl LandscapePanel {
     pub(crate) fn look_from(&mut self, document: &Document, orbit: Orbit) {
         self.begin_framing(document.count(), document);
         self.panes[0].framing.look_from(orbit);
-    }
-
-    /// Shows the legend above the canvases.
-    fn legend_row(ui: &mut Ui, document: &mut Document, live: &mut Live) {
-        if let Some(chosen) = legend::show_rows(ui, document, live, legend::Rows::All) {
-            chosen.apply(document, live);
-        }
     }
 
     /// Shows the canvases. While the camera turns from space to the plane, the surface is still shown.
@@ -252,9 +250,8 @@ impl LandscapePanel {
     /// Keeps the positions of so many steps for the trails of each of `count` simulations, also before the landscape is
     /// first drawn.
     pub fn keep_trails(&mut self, count: usize, columns: usize) {
-        for index in 0..count {
-            self.pane(index).keep_trails(columns);
-        }
+        self.keep_panes(count);
+        self.panes.iter().for_each(|pane| pane.keep_trails(columns));
     }
 
     /// Widens the view once, at the next picture, where that is wider than `aspect` times its height, so that it shows
@@ -281,11 +278,6 @@ impl LandscapePanel {
         self.draw_all(ui, &canvases, document, live);
     }
 
-    /// Shows the legend of the shown ensembles in rows.
-    pub fn picture_legend(&self, ui: &mut Ui, document: &Document, live: &mut Live) {
-        legend::show_rows(ui, document, live, legend::Rows::Shown);
-    }
-
     /// Shows the tools above the canvas: in a row, or in a menu where a row does not fit.
     fn tools(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
         let margin = egui::Margin { left: 6, right: 6, top: 4, bottom: 0 };
@@ -300,19 +292,18 @@ impl LandscapePanel {
     }
 
     fn tool_buttons(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
-        let tool = &mut self.tool;
+        let tool = &mut self.interaction.tool;
         let drags = match document.view.is_in_space() {
-            false => "Drag to move the view",
-            true => "Drag to turn the surface, drag with Ctrl or another button to move it",
+            false => "drag to move the view",
+            true => "drag to turn the surface, drag with Ctrl or another button to move it",
         };
-        ui.selectable_value(tool, Tool::MoveView, "Move view").on_hover_text(format!(
-            "{drags}, click to select a particle, double-click to fit the particles.\n\
-             Shift+click, or drag its marker, to place the start.",
+        let mut places_start = *tool == Tool::PlaceStart;
+        ui.toggle_value(&mut places_start, "Place start").on_hover_text(format!(
+            "On: click or drag once to place the start of the particles; the right button moves the view, Esc cancels.\n\
+             Off: {drags}, click to select a particle, double-click to fit the particles. Shift+click, or drag its \
+             marker, to place the start.",
         ));
-        ui.selectable_value(tool, Tool::PlaceStart, "Place start").on_hover_text(
-            "Click or drag once to place the start of the particles. The right button moves the view; Esc cancels.",
-        );
-        ui.separator();
+        *tool = if places_start { Tool::PlaceStart } else { Tool::MoveView };
         if ui.button("Fit").on_hover_text("Fit the shown particles and the start into the view.").clicked() {
             self.panes.iter_mut().for_each(|pane| pane.framing.request_fit());
         }
@@ -322,8 +313,8 @@ impl LandscapePanel {
             .on_hover_text("Arrows on the selected particle: gradient, momentum, step and more.");
         ui.separator();
         for projection in ViewProjection::ALL {
-            ui.selectable_value(&mut document.view.projection, projection, projection.label())
-                .on_hover_text(projection.title());
+            let [_, label, description] = projection.words();
+            ui.selectable_value(&mut document.view.projection, projection, label).on_hover_text(description);
         }
         if document.count() > 1 {
             let mut is_linked = !live.has_own_cameras;
@@ -373,7 +364,7 @@ fn canvases(
         let id = ui.scope_id().with("landscape");
         let id = if index == 0 { id } else { id.with(index) };
         let response = ui.interact(layout.canvas, id, sense);
-        let inset = document.view.shown_inset();
+        let inset = document.view.shown_inset().map(|inset| inset::placed(inset, layout.canvas, document, index));
         layout.inset = inset.and_then(|inset| InsetArea::lay_out(ui, inset, &response, sense)).map(Box::new);
         (layout, response)
     };
@@ -387,7 +378,7 @@ fn is_small((layout, _): &(CanvasLayout, Response)) -> bool {
 /// The size of a canvas, in points, below which it has no axes and no colour bar.
 const LEAST_CANVAS: f32 = 110.0;
 
-/// The areas of the canvas and of the parts around it, and the fonts of their labels.
+/// The areas of the canvas and of the parts around it, and the font of their labels.
 pub(crate) struct CanvasLayout {
     pub canvas: Rect,
     /// The area of the colour bar; `None` where it is not wanted or has no room.
@@ -395,7 +386,6 @@ pub(crate) struct CanvasLayout {
     /// Whether there is room for the axes.
     pub has_axes: bool,
     pub font: FontId,
-    pub body: FontId,
     /// True if space is scarce, so that legends are short and keys are omitted.
     pub compact: bool,
     /// Whether the legend is on the canvas.
@@ -408,8 +398,6 @@ pub(crate) struct CanvasLayout {
     pub inset: Option<Box<InsetArea>>,
 }
 
-/// Both sides, as of a single canvas.
-const BOTH: LabelledSides = LabelledSides { left: true, below: true };
 /// The gap between canvases side by side, in points.
 const GAP: f32 = 10.0;
 /// The width of a canvas, in points, below which two are one above the other.
@@ -419,41 +407,29 @@ impl CanvasLayout {
     /// Lays out the canvas, with a colour bar or without one. In space it has its axes inside, and so reaches the
     /// edges.
     pub(crate) fn new(ui: &Ui, area: Rect, in_space: bool, has_bar: bool) -> CanvasLayout {
-        let font = TextStyle::Small.resolve(ui.style());
-        let width = |text: &str| text_width(ui, &font, text);
+        let bare = CanvasLayout::bare(ui, area);
+        let font = &bare.font;
+        let width = |text: &str| text_width(ui, font, text);
         // Labels of fixed widths, so that the canvas does not move while the view does.
         let left = if in_space { 4.0 } else { width("−0.0000") + 10.0 };
-        let right = if has_bar { color_bar::STRIP + width("−0.001") + 20.0 } else { width("0.000") };
-        let body = TextStyle::Body.resolve(ui.style());
-        let pixels_per_point = ui.ctx().pixels_per_point();
+        let right = if has_bar { color_bar::STRIP + width("−10\u{2009}000") + 20.0 } else { width("0.000") };
         if area.width() < left + right + LEAST_CANVAS || area.height() < LEAST_CANVAS {
-            return CanvasLayout::bare(ui, area);
+            return bare;
         }
         // The labels of the ticks and the name of the axis.
-        let line = ui.fonts_mut(|fonts| fonts.row_height(&font));
+        let line = ui.fonts_mut(|fonts| fonts.row_height(font));
         let below = if in_space { 8.0 } else { (2.0 * line + 8.0).max(2.0 * font.size + 14.0) };
         let above = font.size + 8.0;
         let canvas = Rect::from_min_max(
             pos2(area.left() + left, area.top() + above),
             pos2(area.right() - right, area.bottom() - below),
         )
-        .round_to_pixels(pixels_per_point);
+        .round_to_pixels(ui.ctx().pixels_per_point());
         let bar_left = canvas.right() + 10.0;
         let bar = Rect::from_min_max(pos2(bar_left, canvas.top()), pos2(bar_left + color_bar::STRIP, canvas.bottom()));
         let bar = has_bar.then_some(bar);
         let compact = canvas.width() < 420.0 || canvas.height() < 240.0;
-        CanvasLayout {
-            canvas,
-            bar,
-            has_axes: true,
-            font,
-            body,
-            compact,
-            has_legend: true,
-            labelled: BOTH,
-            title: None,
-            inset: None,
-        }
+        CanvasLayout { canvas, bar, has_axes: true, compact, ..bare }
     }
 
     /// Lays out a canvas with nothing around it.
@@ -463,10 +439,9 @@ impl CanvasLayout {
             bar: None,
             has_axes: false,
             font: TextStyle::Small.resolve(ui.style()),
-            body: TextStyle::Body.resolve(ui.style()),
             compact: true,
             has_legend: true,
-            labelled: BOTH,
+            labelled: LabelledSides { left: true, below: true },
             title: None,
             inset: None,
         }
@@ -484,11 +459,11 @@ impl CanvasLayout {
         share_axes: bool,
     ) -> Vec<CanvasLayout> {
         let around = CanvasLayout::new(ui, area, in_space, has_bar);
-        let (inner, font, body) = (around.canvas, around.font, around.body);
+        let inner = around.canvas;
         let is_narrow = inner.width() < 2.0 * NARROW_CANVAS || inner.height() > 1.1 * inner.width();
         let columns = if count == 2 && is_narrow { 1 } else { 2 };
         let rows = count.div_ceil(columns);
-        let title = ui.fonts_mut(|fonts| fonts.row_height(&body)) + 6.0;
+        let title = ui.text_style_height(&TextStyle::Body) + 6.0;
         let has_axes = around.has_axes;
         // What is left and below of each canvas, beside what is at the edges of the whole.
         let between = match has_axes && !share_axes {
@@ -496,7 +471,7 @@ impl CanvasLayout {
             false => Vec2::ZERO,
         };
         // The name of the vertical axis and that of the bar are in the row of the titles.
-        let top = if has_axes { inner.top() - font.size - 8.0 } else { inner.top() };
+        let top = if has_axes { inner.top() - around.font.size - 8.0 } else { inner.top() };
         let room = vec2(inner.width(), inner.bottom() - top);
         let gaps = vec2((columns - 1) as f32 * (GAP + between.x), (rows - 1) as f32 * (2.0 + between.y));
         let size = vec2((room.x - gaps.x) / columns as f32, (room.y - gaps.y - rows as f32 * title) / rows as f32);
@@ -518,8 +493,6 @@ impl CanvasLayout {
                 canvas,
                 bar,
                 has_axes,
-                font: font.clone(),
-                body: body.clone(),
                 compact,
                 has_legend: false,
                 labelled: LabelledSides {
@@ -527,7 +500,7 @@ impl CanvasLayout {
                     below: !share_axes || is_lowest,
                 },
                 title: Some(Rect::from_min_max(canvas.left_top() - vec2(0.0, title), canvas.right_top())),
-                inset: None,
+                ..CanvasLayout::bare(ui, area)
             }
         };
         (0..count).map(layout).collect()
@@ -547,12 +520,7 @@ fn summary(spec: &SimulationSpec, live: &Live, index: usize, projection: &Projec
         text += &format!(" A surface in space, seen from {elevation}° above, azimuth {azimuth}°.");
     }
     let Some(session) = live.session(index) else { return text + " Nothing is simulated yet." };
-    let playback = match live.playback() {
-        Playback::Playing => "playing",
-        Playback::Paused => "paused",
-        Playback::Finished => "finished",
-    };
-    text += &format!(" Step {}, {playback}.", grouped(session.step));
+    text += &format!(" Step {}, {}.", grouped(session.step), in_words(live.playback()));
     for view in live.visible(index) {
         let name = spec.name_of(view.optimizer).unwrap_or_else(|| "An optimizer".to_owned());
         let loss = significant(view.sample.loss.mean, 4);
@@ -565,9 +533,9 @@ fn summary(spec: &SimulationSpec, live: &Live, index: usize, projection: &Projec
         }
         text += ".";
     }
-    for (branch, session) in live.branches_of(index) {
-        let label = branch.label(live.marks_of(index), spec);
-        text += &format!(" Pale: {label}, mean loss {}.", mean_losses(spec, live, session));
+    for branch in live.shown_branches_of(index) {
+        let (label, losses) = (live.label_of(branch, spec), mean_losses(spec, live, &branch.session));
+        text += &format!(" Pale: {label}, mean loss {losses}.");
     }
     if let Some(particle) = live.selected {
         text += &format!(" Particle {} is selected.", particle.particle + 1);

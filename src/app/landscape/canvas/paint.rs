@@ -9,7 +9,7 @@ use valleyscope_experiments::view::{Camera, HeightField, Orbit, SpaceView, SymLo
 
 use crate::draw::SpaceProjection;
 use crate::gpu::{EnsembleKey, Positions, Renderer, Scene};
-use crate::player::{BranchView, EnsembleView, SessionView};
+use crate::player::{EnsembleView, SessionView};
 
 /// The sampled surface of the last frame, which is kept while nothing that it depends on changes.
 #[derive(Debug, Default)]
@@ -50,37 +50,14 @@ pub(crate) struct Uploads {
     capacity: usize,
 }
 
-/// The number of a pane's own session in the names of ensembles.
+/// The number of a pane's own session in the names of ensembles. Those of branches are their ids, from 1 on.
 pub(crate) const OWN_SESSION: u64 = 0;
 
-/// The new data of a session that a pane shows.
-#[derive(Clone, Copy)]
-pub(crate) struct SessionData<'a> {
-    /// The number of the session in the names of ensembles.
-    session: u64,
-    step: u64,
-    has_trails: bool,
-    ensembles: &'a [EnsembleView],
-}
-
-impl<'a> SessionData<'a> {
-    /// Returns the data of the pane's own session.
-    pub(crate) fn own(SessionView { step, ensembles, .. }: &'a SessionView) -> SessionData<'a> {
-        SessionData { session: OWN_SESSION, step: *step, has_trails: true, ensembles }
-    }
-
-    pub(crate) fn branch(BranchView { id, session, .. }: &'a BranchView) -> SessionData<'a> {
-        SessionData { session: *id, step: session.step, has_trails: false, ensembles: &session.ensembles }
-    }
-}
-
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Upload {
     /// The snapshot's track, on which the columns follow each other.
     track: u64,
     particles: usize,
-    /// Whether its particles have trails.
-    has_trails: bool,
     /// The columns of each snapshot, and the step of its last one.
     chunks: VecDeque<(u64, Arc<Vec<[f32; 2]>>)>,
     /// The number of positions in all chunks.
@@ -89,15 +66,16 @@ struct Upload {
 }
 
 impl Uploads {
-    /// Adds the new data of sessions on a track, and removes ensembles that they do not have.
-    pub(crate) fn absorb<'a>(&mut self, track: u64, sessions: impl IntoIterator<Item = SessionData<'a>>) {
+    /// Adds the new data of numbered sessions on a track, and removes ensembles that they do not have.
+    pub(crate) fn absorb<'a>(&mut self, track: u64, sessions: impl IntoIterator<Item = (u64, &'a SessionView)>) {
         let mut before = std::mem::take(&mut self.ensembles);
-        for SessionData { session, step, has_trails, ensembles } in sessions {
-            for view in ensembles {
+        for (session, shown) in sessions {
+            for view in &shown.ensembles {
                 let key = EnsembleKey { session, optimizer: view.optimizer };
                 let known = before.remove(&key).filter(|it| (it.track, it.particles) == (track, view.particles));
-                let mut upload = known.unwrap_or_else(|| Upload::empty(track, has_trails, view));
-                upload.absorb(step, view, upload.columns(self.capacity));
+                let new = || Upload { track, particles: view.particles, ..Upload::default() };
+                let mut upload = known.unwrap_or_else(new);
+                upload.absorb(shown.step, view, columns(key, self.capacity));
                 self.ensembles.insert(key, upload);
             }
         }
@@ -114,7 +92,7 @@ impl Uploads {
             if upload.chunks.is_empty() {
                 continue;
             }
-            let (run, particles, capacity) = (upload.track, upload.particles, upload.columns(self.capacity));
+            let (run, particles, capacity) = (upload.track, upload.particles, columns(ensemble, self.capacity));
             for (step, columns) in upload.chunks.drain(..) {
                 let positions = Positions { run, ensemble, particles, capacity, step, columns: &columns };
                 renderer.push_positions(device, queue, positions);
@@ -125,23 +103,12 @@ impl Uploads {
     }
 }
 
+/// Returns the number of useful columns of an ensemble; `capacity` is that of one with trails, which branches lack.
+fn columns(ensemble: EnsembleKey, capacity: usize) -> usize {
+    if ensemble.session == OWN_SESSION { capacity } else { capacity.min(1) }
+}
+
 impl Upload {
-    fn empty(track: u64, has_trails: bool, view: &EnsembleView) -> Self {
-        Upload {
-            track,
-            particles: view.particles,
-            has_trails,
-            chunks: VecDeque::new(),
-            waiting: 0,
-            mean_path: Arc::clone(&view.mean_path),
-        }
-    }
-
-    /// Returns the number of useful columns; `capacity` is that of an ensemble with trails.
-    fn columns(&self, capacity: usize) -> usize {
-        if self.has_trails { capacity } else { capacity.min(1) }
-    }
-
     /// Adds the data of an ensemble at this step, and drops the oldest ones beyond `columns`.
     fn absorb(&mut self, step: u64, view: &EnsembleView, columns: usize) {
         self.mean_path = Arc::clone(&view.mean_path);
@@ -256,7 +223,7 @@ mod tests {
     }
 
     fn absorb(uploads: &mut Uploads, snapshot: &Snapshot) {
-        uploads.absorb(snapshot.track, [SessionData::own(&snapshot.sessions[0])]);
+        uploads.absorb(snapshot.track, [(OWN_SESSION, &snapshot.sessions[0])]);
     }
 
     #[test]

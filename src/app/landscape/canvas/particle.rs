@@ -8,13 +8,13 @@ use egui::{
     Align2, Color32, DragValue, FontId, FontSelection, Galley, Grid, Label, Painter, Pos2, Rect, RichText, Shape,
     Stroke, TextStyle, Ui, Vec2, pos2, vec2,
 };
-use valleyscope_engine::landscape::Landscape;
 use valleyscope_engine::optimizer::{ArrowRole, PartRole, StepInputs};
 use valleyscope_engine::shares::Shares;
 use valleyscope_engine::simulation::{ParticleId, SimulationSpec, StepTrace};
 use valleyscope_experiments::view::formula::{Formula, formulas, result_text, text};
 use valleyscope_experiments::view::ticks::grouped;
 
+use super::legend::OverlayColors;
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
 use crate::app::shell::actions::Requests;
@@ -83,22 +83,15 @@ pub fn compressed_length(size: f64) -> f32 {
 /// The length of a step, in points, below which it is drawn lengthened and the key notes that.
 const VISIBLE_STEP: f32 = 6.0;
 
-/// The presence of the arrows' key, and whether it includes hints at interactions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum GlyphKey {
-    None,
-    Plain,
-    WithHints,
-}
-
-/// Draws the arrows, and their key into a corner where it covers none of `particles`; returns the key's area.
+/// Draws the arrows, and unless `note` is missing their key into a corner where it covers none of `particles`; returns
+/// the key's area. The key has the note where the step is not to scale.
 pub(crate) fn draw_arrows(
     painter: &Painter,
     canvas: Rect,
     projection: &Projection,
     step: &StepTrace,
-    font: &FontId,
-    with_key: GlyphKey,
+    (font, colors): (&FontId, OverlayColors),
+    note: Option<&str>,
     particles: &[Pos2],
 ) -> Rect {
     let glyphs = glyphs(step);
@@ -135,13 +128,9 @@ pub(crate) fn draw_arrows(
         }
         draw_labels(painter, canvas, labels, &taken);
     }
-    let note = match (step_to_scale, with_key) {
-        (_, GlyphKey::None) => return Rect::NOTHING,
-        (true, _) => "The step is to scale; the others’ lengths are logarithmic.",
-        (false, GlyphKey::Plain) => "Lengths are logarithmic.",
-        (false, GlyphKey::WithHints) => "Lengths are logarithmic; zoom in to see the step to scale.",
-    };
-    draw_key(painter, canvas, &glyphs, font, note, particles)
+    let Some(note) = note else { return Rect::NOTHING };
+    let note = if step_to_scale { "The step is to scale; the others’ lengths are logarithmic." } else { note };
+    draw_key(painter, canvas, &glyphs, (font, colors), note, particles)
 }
 
 /// The line of an arrow on the screen, up to its tip.
@@ -186,22 +175,24 @@ fn shaft(
     (points.len() > 1 && unit != Vec2::ZERO).then_some(Shaft { points, unit, tip })
 }
 
+/// The colour around arrows and samples of them.
+const HALO: Color32 = Color32::from_black_alpha(170);
+
 fn arrow(painter: &Painter, points: &[Pos2], unit: Vec2, color: Color32, width: f32) {
     let Some(&tip) = points.last() else { return };
     let length: f32 = points.windows(2).map(|pair| pair[0].distance(pair[1])).sum();
     let head = (3.0 + 2.5 * width).min(0.7 * length);
     let neck = tip - unit * head * 0.8;
     let side = unit.rot90() * head * 0.5;
-    let halo = Color32::from_black_alpha(170);
     // The line ends inside the head.
     let mut line = points[..points.len() - 1].to_vec();
     while line.len() > 1 && line[line.len() - 1].distance(tip) < head {
         line.pop();
     }
     line.push(neck);
-    painter.line(line.clone(), Stroke::new(width + 2.0, halo));
+    painter.line(line.clone(), Stroke::new(width + 2.0, HALO));
     let corners = vec![tip, tip - unit * head + side, tip - unit * head - side];
-    painter.add(Shape::convex_polygon(corners.clone(), halo, Stroke::new(2.0, halo)));
+    painter.add(Shape::convex_polygon(corners.clone(), HALO, Stroke::new(2.0, HALO)));
     painter.line(line, Stroke::new(width, color));
     painter.add(Shape::convex_polygon(corners, color, Stroke::NONE));
 }
@@ -238,8 +229,14 @@ const CLEAR: f32 = 12.0;
 
 /// Draws the key of the arrows with their sizes and a note into a corner, if there is room: the lower right one, or
 /// another that holds fewer of `particles`; returns its area.
-fn draw_key(painter: &Painter, canvas: Rect, glyphs: &[Glyph], font: &FontId, note: &str, particles: &[Pos2]) -> Rect {
-    let text = Color32::from_gray(235);
+fn draw_key(
+    painter: &Painter,
+    canvas: Rect,
+    glyphs: &[Glyph],
+    (font, OverlayColors { background, text, weak, .. }): (&FontId, OverlayColors),
+    note: &str,
+    particles: &[Pos2],
+) -> Rect {
     let rows: Vec<_> = glyphs
         .iter()
         .map(|glyph| {
@@ -257,7 +254,7 @@ fn draw_key(painter: &Painter, canvas: Rect, glyphs: &[Glyph], font: &FontId, no
     let sizes = rows.iter().map(|(_, _, size)| size.size().x).fold(0.0, f32::max);
     let line = rows.first().map_or(14.0, |(_, name, _)| name.size().y);
     let width = 26.0 + names + 14.0 + sizes;
-    let note = painter.layout(note.to_owned(), font.clone(), Color32::from_gray(190), width);
+    let note = painter.layout(note.to_owned(), font.clone(), weak, width);
     let height = line * rows.len() as f32 + note.size().y + 4.0;
     let size = vec2(width + 14.0, height + 12.0);
     let corners = canvas.shrink(8.0);
@@ -271,11 +268,13 @@ fn draw_key(painter: &Painter, canvas: Rect, glyphs: &[Glyph], font: &FontId, no
     if area.height() > 0.6 * canvas.height() || area.width() > 0.7 * canvas.width() {
         return Rect::NOTHING;
     }
-    painter.rect_filled(area, 5.0, Color32::from_black_alpha(175));
+    painter.rect_filled(area, 5.0, background);
     let mut at = area.min + vec2(7.0, 6.0);
     for (color, name, size) in rows {
         let middle = at.y + 0.5 * line;
-        painter.line_segment([pos2(at.x, middle), pos2(at.x + 18.0, middle)], Stroke::new(2.5, color));
+        for stroke in [Stroke::new(4.5, HALO), Stroke::new(2.5, color)] {
+            painter.line_segment([pos2(at.x, middle), pos2(at.x + 18.0, middle)], stroke);
+        }
         painter.galley(pos2(at.x + 26.0, at.y), name, text);
         painter.galley(pos2(at.x + width - size.size().x, at.y), size, text);
         at.y += line;
@@ -530,35 +529,19 @@ pub(crate) fn result_color(ui: &Ui) -> Color32 {
     }
 }
 
-/// A particle's position, and the gradient there without noise.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct PreStepReadout {
-    pub position: [f64; 2],
-    pub gradient: [f64; 2],
-}
-
-impl PreStepReadout {
-    pub(crate) fn of(particle: ParticleId, live: &Live, landscape: &Landscape) -> Option<PreStepReadout> {
-        let view = live.visible(live.chosen).find(|view| view.optimizer == particle.optimizer)?;
-        let newest = view.columns.len().checked_sub(view.particles)?;
-        let position = view.columns[newest..].get(particle.particle)?.map(f64::from);
-        Some(PreStepReadout { position, gradient: landscape.gradient(position) })
-    }
-}
-
 /// Shows the position of the selected particle, and how to see its next step.
-pub(crate) fn show_pre_step_readout(ui: &mut Ui, spec: &SimulationSpec, live: &Live) {
+fn show_pre_step_readout(ui: &mut Ui, spec: &SimulationSpec, live: &Live) {
     ui.label("Press → for this particle’s next step, formula by formula.");
-    let landscape = spec.landscape.landscape();
-    let Some(readout) = live.selected.and_then(|particle| PreStepReadout::of(particle, live, &landscape)) else {
-        return;
-    };
+    let Some(ParticleId { optimizer, particle }) = live.selected else { return };
+    let Some(view) = live.visible(live.chosen).find(|view| view.optimizer == optimizer) else { return };
+    let Some(position) = view.newest().get(particle).map(|position| position.map(f64::from)) else { return };
+    let gradient = spec.landscape.landscape().gradient(position);
     ui.add_space(4.0);
     ui.label("Where it is now:");
     Grid::new("pre-step readout").num_columns(3).spacing([12.0, 2.0]).show(ui, |ui| {
         for (axis, name) in ["x", "y"].into_iter().enumerate() {
-            ui.label(format!("{name} = {}", text(readout.position[axis])));
-            ui.label(format!("∂L/∂{name} = {}", text(readout.gradient[axis])));
+            ui.label(format!("{name} = {}", text(position[axis])));
+            ui.label(format!("∂L/∂{name} = {}", text(gradient[axis])));
             ui.end_row();
         }
     });

@@ -3,7 +3,7 @@
 pub(crate) mod optimizers;
 pub(crate) mod sliders;
 
-use egui::{Button, Context, Frame, Id, Label, Margin, RichText, ScrollArea, TextStyle, Ui};
+use egui::{Button, Context, Frame, Id, Label, Margin, ScrollArea, TextStyle, Ui};
 use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec, StartPosition};
 use valleyscope_engine::noise::{NoiseInfo, NoiseKind, NoiseSpec};
 use valleyscope_engine::quantity::Temperature;
@@ -33,6 +33,8 @@ const HELD_SECS: f64 = 0.5;
 #[derive(Default)]
 pub(crate) struct ControlsPanel {
     pub pins: Pins,
+    /// The editor's number of the preset, and its scroll position.
+    preset: usize,
     offset: f32,
     /// The frame, by egui's count, in which it was last drawn.
     last_frame: u64,
@@ -40,7 +42,18 @@ pub(crate) struct ControlsPanel {
 }
 
 impl ControlsPanel {
-    pub(crate) fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
+    /// Shows the controls of a preset, which has its own scroll position.
+    pub(crate) fn ui(
+        &mut self,
+        ui: &mut Ui,
+        preset: usize,
+        document: &mut Document,
+        live: &mut Live,
+        requests: &mut Requests,
+    ) {
+        if std::mem::replace(&mut self.preset, preset) != preset {
+            self.offset = 0.0;
+        }
         simulation_switch(ui, document, &mut live.chosen);
         let (now, frame) = (ui.ctx().time(), ui.ctx().cumulative_frame_nr());
         if self.last_frame + 1 < frame && self.last_frame > 0 {
@@ -49,7 +62,7 @@ impl ControlsPanel {
         self.last_frame = frame;
         let touched = ui.input(|input| input.pointer.any_pressed() || input.smooth_scroll_delta.y != 0.0);
         self.held_until = self.held_until.filter(|until| now < *until && !touched);
-        let mut area = ScrollArea::vertical().auto_shrink(false);
+        let mut area = ScrollArea::vertical().auto_shrink(false).id_salt(("landscape controls", preset));
         if self.held_until.is_some() {
             area = area.vertical_scroll_offset(self.offset);
         }
@@ -225,7 +238,7 @@ fn move_start(start: &mut StartSpec, before: &LandscapeSpec, after: &LandscapeSp
 pub(crate) fn noise_choice(ui: &mut Ui, tab: TextTab, noise: &mut NoiseSpec) {
     ui.horizontal(|ui| {
         let help = "The noise on the gradients.";
-        form::list_field(ui, NOISE, help, ("noise", tab.key()), noise.info().name, 0.0, |ui| {
+        form::list_field(ui, NOISE, help, ("noise", tab), noise.info().name, 0.0, |ui| {
             for &kind in NoiseKind::ALL {
                 let NoiseInfo { name, formula, about, source, .. } = kind.info();
                 let help = format!("{about}\n\nThe noisy gradient: {formula}\n\nSource: {source}.");
@@ -285,7 +298,7 @@ pub(crate) fn landscape_choice(
         let small = TextStyle::Small.resolve(ui.style());
         let spacing = ui.spacing();
         let button = spacing.item_spacing.x + 2.0 * spacing.button_padding.x + text_width(ui, &small, LANDSCAPE_TEXT);
-        let (id, help) = (("landscape", tab.key()), "The loss L(x, y).");
+        let (id, help) = (("landscape", tab), "The loss L(x, y).");
         form::list_field(ui, LANDSCAPE, help, id, before.kind().name(), button, |ui| {
             let known = LandscapeFormula::latest();
             let chosen = text_editor::choices(ui, Some(before.kind())).filter(|kind| *kind != before.kind());
@@ -323,7 +336,7 @@ pub(crate) fn landscape_choice(
 }
 
 fn conversion_id(tab: TextTab) -> Id {
-    Id::unique(("landscape as text", tab.key()))
+    Id::unique(("landscape as text", tab))
 }
 
 /// Shows the text of a built-in landscape, and asks whether a typed one takes its place; returns the answer, once there
@@ -364,19 +377,11 @@ fn landscape_text_editor(tab: TextTab, owner: &str) -> TextEditor<'_, LandscapeK
 
 /// Shows the button; its tooltip has the formulas of the gradient.
 fn text_button(ui: &mut Ui, tab: TextTab, landscape: &LandscapeSpec) -> bool {
-    let kind = landscape.kind();
-    let has_mistake = landscape_text_editor(tab, "").has_mistake(ui.ctx(), landscape);
-    let help = match (kind.formula(), has_mistake) {
-        (Some(_), true) => "The name or the text has a mistake; the last valid landscape is in use",
-        (Some(_), false) => "Edit the landscape's text",
-        (None, _) => "Edit a copy of the landscape as text",
-    };
-    let label = RichText::new(LANDSCAPE_TEXT).small();
-    let label = if has_mistake { label.color(ui.visuals().error_fg_color) } else { label };
-    let button = ui.add(Button::new(label)).on_hover_ui(|ui| {
+    let (button, help) = landscape_text_editor(tab, "").button(ui, LANDSCAPE_TEXT, landscape);
+    let button = ui.add(button).on_hover_ui(|ui| {
         ui.label(help);
         ui.add_space(4.0);
-        text_editor::gradient(ui, kind);
+        text_editor::gradient(ui, landscape.kind());
     });
     button.accessible_name("Landscape: text").clicked()
 }

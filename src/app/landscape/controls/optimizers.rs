@@ -6,7 +6,7 @@ use egui::{Checkbox, RichText, Ui};
 use valleyscope_engine::optimizer::{Decay, RatedRule, RuleSpec, Schedule};
 use valleyscope_engine::quantity::{DecaySteps, FinalShare, Number as _, WarmupSteps};
 use valleyscope_engine::setting::{LEARNING_RATE, SCHEDULE_END, SettingInfo, SettingPath, SettingValue};
-use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name};
+use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, defaults};
 use valleyscope_experiments::view::{OwnColors, usual_colors};
 
 use super::actions;
@@ -21,12 +21,18 @@ use crate::app::widgets::text_editor::TextTab;
 use crate::app::widgets::{form, number};
 
 impl CardOptimizer for OptimizerSpec {
-    fn id(&self, _: usize) -> u32 {
-        self.id
+    fn new(rule: RuleSpec) -> OptimizerSpec {
+        let rule = rule.rated(defaults::learning_rate());
+        OptimizerSpec { id: 0, name: None, color: None, enabled: true, rule }
     }
 
     fn parts(&mut self) -> CardParts<'_> {
-        CardParts { name: &mut self.name, color: &mut self.color, rule: &mut self.rule.rule }
+        let (id, rule) = (Some(&mut self.id), &mut self.rule.rule);
+        CardParts { id, name: &mut self.name, color: &mut self.color, rule }
+    }
+
+    fn label(&self) -> &str {
+        self.label()
     }
 
     fn rated(&self) -> RatedRule {
@@ -77,29 +83,11 @@ pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, pins: &mut Pins, liv
     let settings = |ui: &mut Ui, index: usize, it: &mut OptimizerSpec| rule(ui, &names[index], it, run, pins);
     let edit = cards.show(ui, &mut spec.optimizers, requests, status, settings);
     recorded::cards(ui, spec, live, requests);
-    let new = match cards.add_menu(ui).or(edit) {
-        Some(CardEdit::Remove(index)) => {
-            spec.optimizers.remove(index);
-            requests.actions.push(Action::Notify(format!("Removed {}. Undo brings it back.", names[index])));
-            return;
-        }
-        Some(CardEdit::Duplicate(index, rule)) => {
-            let of = spec.optimizers[index].clone();
-            let Some(rule) = rule else {
-                add(spec, OptimizerSpec { color: None, ..of });
-                return;
-            };
-            OptimizerSpec { name: None, color: None, rule: RatedRule { rule, ..of.rule }, ..of }
-        }
-        Some(CardEdit::Add(rule)) => {
-            let rule = rule.rated(defaults::learning_rate());
-            OptimizerSpec { id: 0, name: None, color: None, enabled: true, rule }
-        }
-        Some(CardEdit::Replaced(_)) | None => return,
-    };
-    let rule = new.rule.rule;
-    let id = add(spec, new);
-    cards.open_text(ui, id, &rule);
+    let Some(edit) = cards.add_menu(ui).or(edit) else { return };
+    cards.apply(ui, &mut spec.optimizers, &edit);
+    if let CardEdit::Remove(index) = edit {
+        requests.actions.push(Action::Notify(format!("Removed {}. Undo brings it back.", names[index])));
+    }
 }
 
 /// Shows the learning rate of a rule with its schedule in a run of `run` steps, and the rule's hyperparameters in the
@@ -115,21 +103,6 @@ fn rule(ui: &mut Ui, owner: &str, optimizer: &mut OptimizerSpec, run: Option<u64
             schedule(ui, owner, &mut rule.schedule, run);
         }
     }
-}
-
-/// Adds an optimizer with a unique id and name; returns the id.
-fn add(spec: &mut SimulationSpec, mut optimizer: OptimizerSpec) -> u32 {
-    let highest = spec.optimizers.iter().map(|other| other.id).max().unwrap_or(0);
-    let free = || (0..).find(|id| spec.optimizers.iter().all(|other| other.id != *id));
-    optimizer.id = highest.checked_add(1).or_else(free).unwrap_or_default();
-    let names = spec.distinct_names();
-    let name = distinct_name(optimizer.label(), |name| names.iter().any(|other| other == name));
-    if name != optimizer.label() {
-        optimizer.name = Some(name);
-    }
-    let id = optimizer.id;
-    spec.optimizers.push(optimizer);
-    id
 }
 
 pub(crate) const SCHEDULE_LABEL: &str = "Schedule of η";

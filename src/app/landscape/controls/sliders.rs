@@ -10,7 +10,7 @@ use crate::app::landscape::live::Live;
 use crate::app::widgets::form::check_box;
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::app::widgets::number::TypedField;
-use crate::app::widgets::setting::{Motion, RowAction};
+use crate::app::widgets::setting::{RowAction, set_motions};
 use crate::app::widgets::{form, number};
 use crate::player::Snapshot;
 
@@ -28,8 +28,8 @@ fn label(spec: &SimulationSpec, SettingValue { path, info, .. }: &SettingValue) 
     form::owned(&path.optimizer.and_then(|id| spec.name_of(id)).unwrap_or_default(), info.label)
 }
 
-/// Sets the nearest valid value.
-fn set(spec: &mut SimulationSpec, path: &SettingPath, value: f64) {
+/// Sets a setting to the nearest valid value, if the simulation has it.
+pub(crate) fn set_nearest(spec: &mut SimulationSpec, path: &SettingPath, value: f64) {
     if let Some(SettingValue { info, .. }) = spec.setting(path) {
         spec.set(path, info.nearest(value)).expect("the nearest valid value is in the range");
     }
@@ -138,18 +138,18 @@ impl SettingAnimations {
         // The controls show the chosen simulation.
         let moving =
             self.all.iter().filter(|animation| animation.simulation == live.chosen && animation.running.is_some());
-        let motions: Vec<_> = moving.map(|it| (it.slider.clone(), Motion(it.description()))).collect();
+        let motions: Vec<_> = moving.map(|it| (it.slider.clone(), it.description())).collect();
         if plays && self.all.iter().any(|animation| animation.running.is_some()) {
             ctx.request_repaint();
         }
-        Motion::set_all(ctx, motions);
+        set_motions(ctx, motions);
     }
 
     /// Restores the values before the running animations in a state for undo, so that each is one step of it.
     pub(crate) fn undo_state(&self, document: &mut Document) {
         for animation in &self.all {
             if let (Some(running), Some(spec)) = (&animation.running, document.specs_mut().nth(animation.simulation)) {
-                set(spec, &animation.slider, running.before);
+                set_nearest(spec, &animation.slider, running.before);
             }
         }
     }
@@ -176,7 +176,7 @@ impl SettingAnimation {
         let phase = running.elapsed / self.secs;
         let is_over = !self.is_back_and_forth && phase >= 1.0;
         let value = self.value_at(phase, spec);
-        set(spec, &self.slider, value);
+        set_nearest(spec, &self.slider, value);
         if is_over {
             self.running = None;
         }
@@ -184,26 +184,19 @@ impl SettingAnimation {
 
     /// Returns the value at a phase of the motion: 0 and 2 are the start, 1 is the end, and so on.
     fn value_at(&self, phase: f64, spec: &SimulationSpec) -> f64 {
-        let spacing = spec.setting(&self.slider).map_or(Spacing::Linear, |it| it.info.slider.spacing);
         let share = match self.is_back_and_forth {
             true => 1.0 - (1.0 - phase.rem_euclid(2.0)).abs(),
             false => phase.min(1.0),
         };
-        if share == 0.0 || share == 1.0 {
-            return if share == 0.0 { self.from } else { self.to };
+        let ends = [self.from, self.to];
+        let spacing = spec.setting(&self.slider).map(|it| it.info.slider.spacing);
+        let spacing = spacing.filter(|it| ends.iter().all(|end| it.allows(*end))).unwrap_or(Spacing::Linear);
+        match (share, spacing) {
+            (0.0, _) => self.from,
+            (1.0, _) => self.to,
+            (_, Spacing::LogComplement) => number::rounded_in(spacing.value(ends, share), spacing),
+            _ => number::rounded(spacing.value(ends, share), 4),
         }
-        let between = |from: f64, to: f64| match from > 0.0 && to > 0.0 {
-            true => from * (to / from).powf(share),
-            false => from + (to - from) * share,
-        };
-        let value = match spacing {
-            Spacing::Linear => self.from + (self.to - self.from) * share,
-            Spacing::Log => between(self.from, self.to),
-            Spacing::LogComplement => {
-                return number::rounded_in(1.0 - between(1.0 - self.from, 1.0 - self.to), spacing);
-            }
-        };
-        number::rounded(value, 4)
     }
 
     /// Describes the motion, as in "Moves from 1 to 2 in 10 s."
@@ -214,9 +207,8 @@ impl SettingAnimation {
     }
 }
 
-/// The width of the window and of a field, in points.
+/// The width of the window, in points.
 const WINDOW_WIDTH: f32 = 340.0;
-const FIELD_WIDTH: f32 = 58.0;
 /// The longest animation, in seconds.
 const LONGEST_SECS: f64 = 3600.0;
 
@@ -305,14 +297,14 @@ impl SettingAnimation {
             for (label, value) in [("From", &mut self.from), ("to", &mut self.to)] {
                 ui.label(label);
                 let accessible = format!("{name}: animate {}", label.to_lowercase());
-                let field = TypedField { name: &accessible, width: FIELD_WIDTH };
+                let field = TypedField { name: &accessible, width: form::FIELD_WIDTH };
                 if let Some(entered) = field.show(ui, &number::text(*value), number::read).entered {
                     *value = nearest(entered);
                 }
             }
             ui.label("in");
             let accessible = format!("{name}: seconds of the animation");
-            let field = TypedField { name: &accessible, width: FIELD_WIDTH };
+            let field = TypedField { name: &accessible, width: form::FIELD_WIDTH };
             let typed = field.show(ui, &number::text(self.secs), |text| {
                 let secs = number::read(text)?;
                 let refused = || format!("The time must be a number above 0 and up to {LONGEST_SECS} s, found {secs}");
@@ -377,9 +369,9 @@ mod tests {
         let live: Vec<SettingValue> = live_settings(&spec).collect();
         for SettingValue { path, info, value: before, .. } in live {
             let to = if before == info.slider.low { info.slider.high } else { info.slider.low };
-            set(&mut spec, &path, to);
+            set_nearest(&mut spec, &path, to);
             assert_eq!(spec.setting(&path).map(|it| it.value), Some(to), "{path:?}");
-            set(&mut spec, &path, before);
+            set_nearest(&mut spec, &path, before);
         }
     }
 }

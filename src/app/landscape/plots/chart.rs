@@ -2,27 +2,31 @@
 
 use std::ops::Range;
 
-use egui::{Align2, Color32, RichText, Stroke, TextStyle, Ui, vec2};
-use egui_plot::{LineStyle, Plot, PlotPoint, PlotUi, Text, VLine};
+use egui::{Align2, Color32, Stroke, Theme, Ui, vec2};
+use egui_plot::{Plot, PlotPoint};
 use valleyscope_engine::optimizer::MarkerShape;
 use valleyscope_engine::simulation::Bucket;
 use valleyscope_experiments::view::ticks::{grouped, significant};
 use valleyscope_experiments::view::{AxisScale, Dash, DiagnosticInfo, DiagnosticMetric};
 
 use crate::app::landscape::branches::{MarkedChanges, branch_curve_opacity};
+use crate::app::widgets::icons::text_color;
 use crate::app::widgets::plot::{
-    CurveEnd, LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, beyond, dashes, describe, line, point, readout,
-    short_name,
+    CurveEnd, LeavingCurve, PlotAxis, PlotFrame, PlotPainter, ShownPlot, beyond, describe, readout,
 };
-use crate::app::widgets::theme::text_width;
 use crate::draw::{CurvePoint, DiagnosticCurve, middle, range_in_view};
 
 /// The width of curves, and of those of branches, in points.
 const CURVE_WIDTH: f32 = 1.6;
 const BRANCH_WIDTH: f32 = 1.1;
 
+/// The lengths of the dashes and gaps of the line of a mark, in points.
+const MARK_DASH: [f32; 2] = [4.0, 2.47];
+
 /// The opacity of the shade over the steps at which an optimizer is ahead, and of marks that do not hold.
 const LEAD: f32 = 0.1;
+/// The room above the curves for the names of those who are ahead, over the height of the curves.
+const LEAD_ROOM: f64 = 0.16;
 const STALE: f32 = 0.4;
 
 /// The distance from a mark within which the pointer is on it, in points.
@@ -31,6 +35,8 @@ const POINTED: f32 = 5.0;
 /// The curve of an ensemble in a chart.
 pub(super) struct ChartSeries<'a> {
     pub name: String,
+    /// The name at the end of the curve.
+    pub short_name: String,
     pub color: Color32,
     /// The dash pattern of its simulation among those side by side.
     pub dash: Dash,
@@ -69,10 +75,10 @@ pub(super) struct Chart<'a> {
     pub leads: Vec<ChartLead>,
 }
 
-/// An interval of steps in which an optimizer is ahead of all others.
+/// An interval of steps in which an optimizer is ahead of all others, or some that are equally far.
 pub(super) struct ChartLead {
-    pub name: String,
-    pub color: Color32,
+    pub names: Vec<String>,
+    pub colors: Vec<Color32>,
     pub steps: [f64; 2],
     /// Its ends, as positions on the axis of steps.
     pub positions: [f64; 2],
@@ -82,7 +88,8 @@ impl ChartLead {
     /// Describes the interval, as in "Adam is ahead from step 1,310 to 2,000".
     fn description(&self) -> String {
         let [from, to] = self.steps.map(|step| grouped(step as u64));
-        format!("{} is ahead from step {from} to {to}", self.name)
+        let verb = if self.names.len() > 1 { "are" } else { "is" };
+        format!("{} {verb} ahead from step {from} to {to}", self.names.join(" and "))
     }
 }
 
@@ -114,7 +121,11 @@ impl Chart<'_> {
             true => range_in_view(curves, self.metric, self.scales[1], self.x, self.whole_range),
             false => self.to_come,
         };
-        let y = self.y.unwrap_or_else(fitted);
+        let mut y = self.y.unwrap_or_else(fitted);
+        if self.y.is_none() && !self.leads.is_empty() {
+            // Room above the curves for the names of those who are ahead.
+            y[1] += LEAD_ROOM * (y[1] - y[0]);
+        }
         let [x_scale, y_scale] = self.scales;
         let frame = PlotFrame {
             axes: [PlotAxis::new(x_scale, self.x), PlotAxis::new(y_scale, y)],
@@ -126,40 +137,27 @@ impl Chart<'_> {
         let near = f64::from(CURVE_WIDTH / PlotFrame::area(frame.size).y.max(1.0)) * (y[1] - y[0]);
         let [mark, cursor] = [ui.visuals().warn_fg_color, ui.visuals().strong_text_color()];
         let (named, opacity) = (ui.visuals().hyperlink_color, branch_curve_opacity(ui.visuals()));
-        let small = TextStyle::Small.resolve(ui.style());
-        let labelled = self.marks.iter().filter_map(|mark| Some((*mark, mark.label.as_deref()?)));
-        let labels: Vec<(&ChartMark, &str, f32)> =
-            labelled.map(|(mark, label)| (mark, label, text_width(ui, &small, label))).collect();
-        let captions: Vec<(String, f32)> = self
-            .leads
-            .iter()
-            .map(|lead| format!("{} ahead", lead.name))
-            .map(|text| {
-                let width = text_width(ui, &small, &text);
-                (text, width)
-            })
-            .collect();
+        let (theme, neutral) = (ui.theme(), ui.visuals().text_color());
         let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.key())), |plot| {
-            self.draw_leads(plot, &captions, y, near);
+            self.draw_leads(plot, y, near, (theme, neutral));
             for ChartMark { position, label, holds, marked } in &self.marks {
                 let color = match (label, holds) {
                     (None, _) => mark.gamma_multiply(0.8),
                     (_, true) => named,
                     (_, false) => named.gamma_multiply(STALE),
                 };
-                let line = VLine::new("change", *position).color(color).width(1.0);
-                plot.vline(line.style(LineStyle::Dashed { length: 4.0 }).allow_hover(false));
+                plot.dashes(&plot.upright(*position), Stroke::new(1.0, color), MARK_DASH);
                 if marked.is_muted() {
                     // Struck out.
                     let high = y[1] - 0.06 * (y[1] - y[0]);
-                    point(plot, [*position, high], MarkerShape::Cross, 5.0, cursor, y);
+                    plot.point([*position, high], MarkerShape::Cross, 5.0, cursor);
                 }
             }
-            self.draw_branches(plot, y, opacity);
-            self.draw(plot, y, near);
-            self.labels(plot, &labels, y, cursor);
+            self.draw_branches(plot, opacity);
+            self.draw(plot, near);
+            self.labels(plot, y, cursor);
             if let Some(position) = self.cursor {
-                plot.vline(VLine::new("shown step", position).color(cursor).width(1.5).allow_hover(false));
+                plot.line(&plot.upright(position), Stroke::new(1.5, cursor), Dash::Solid);
             }
         });
         if self.gutter > 0.0 {
@@ -173,10 +171,7 @@ impl Chart<'_> {
             let text = match self.metric {
                 _ if self.series.is_empty() => "No optimizer is shown",
                 DiagnosticMetric::FreeEnergy => "Needs 3 particles or more,\nnot all on a line",
-                _ if !has_steps => {
-                    "No step
-was taken yet"
-                }
+                _ if !has_steps => "No step\nwas taken yet",
                 _ => "No finite values",
             };
             shown.note(ui, text);
@@ -188,20 +183,21 @@ was taken yet"
         shown
     }
 
-    /// Writes the words of marks with their positions and widths beside their lines, on the side with more room, at the
+    /// Writes the words of marks beside their lines, on the side with more room, at the
     /// top or at the bottom of the plot: where the curves are further away. Neighbours are in different lines. Words
     /// without enough room are left out, as the timeline has them, too.
-    fn labels(&self, plot: &mut PlotUi<'_>, labels: &[(&ChartMark, &str, f32)], y: [f64; 2], color: Color32) {
+    fn labels(&self, plot: &PlotPainter, y: [f64; 2], color: Color32) {
+        let labelled = self.marks.iter().filter_map(|mark| Some((*mark, mark.label.as_deref()?)));
         let middle = 0.5 * (self.x[0] + self.x[1]);
-        let is_low = self.is_low_near(labels.iter().map(|(mark, ..)| mark.position), y);
+        let is_low = self.is_low_near(labelled.clone().map(|(mark, _)| mark.position), y);
         // Below the names of those who are ahead.
         let first = usize::from(!self.leads.is_empty() && is_low);
-        for (index, &(mark, label, width)) in labels.iter().enumerate() {
+        for (index, (mark, label)) in labelled.enumerate() {
             let (position, opacity) = (mark.position, if mark.holds { 1.0 } else { STALE });
             let is_right = position > middle;
             let ends = [position, if is_right { self.x[0] } else { self.x[1] }];
-            let [from, to] = ends.map(|end| plot.screen_from_plot(PlotPoint::new(end, y[0])).x);
-            if width > (to - from).abs() {
+            let [from, to] = ends.map(|end| plot.at([end, y[0]]).x);
+            if plot.width(label) > (to - from).abs() {
                 continue;
             }
             let lines = "\n".repeat(first + index % 3);
@@ -216,32 +212,30 @@ was taken yet"
                 [true, false] => Align2::RIGHT_BOTTOM,
                 [false, false] => Align2::LEFT_BOTTOM,
             };
-            let text = RichText::new(caption).text_style(TextStyle::Small);
-            let text = Text::new("mark", PlotPoint::new(position, height), text)
-                .anchor(anchor)
-                .color(color.gamma_multiply(opacity));
-            plot.text(text.allow_hover(false));
+            plot.text([position, height], anchor, &caption, color.gamma_multiply(opacity));
         }
     }
 
-    /// Shades the intervals in which an optimizer is ahead, with a line along the upper edge and a caption where it has
-    /// room. The captions have widths in points.
-    fn draw_leads(&self, plot: &mut PlotUi<'_>, captions: &[(String, f32)], y: [f64; 2], near: f64) {
-        for (lead, (caption, width)) in self.leads.iter().zip(captions) {
-            let [from, to] = lead.positions.map(|position| position.clamp(self.x[0], self.x[1]));
-            let mut shade = |low: f64, opacity: f32| {
-                band(plot, [from, to].map(|x| [x, low, y[1]]).into_iter(), lead.color.gamma_multiply(opacity), y);
-            };
-            shade(y[0], LEAD);
-            shade(y[1] - 2.0 * near, 1.0);
-            let [left, right] = [from, to].map(|x| plot.screen_from_plot(PlotPoint::new(x, y[1])).x);
-            if right - left < width + 8.0 {
-                continue;
+    /// Shades the intervals in which an optimizer is ahead, with a line along the upper edge and as much of a caption as
+    /// has room.
+    fn draw_leads(&self, plot: &PlotPainter, y: [f64; 2], near: f64, (theme, neutral): (Theme, Color32)) {
+        for ChartLead { names, colors, positions, .. } in &self.leads {
+            let x = positions.map(|position| position.clamp(self.x[0], self.x[1]));
+            let shade = |low: f64, high: f64, color: Color32| plot.band(x.map(|x| [x, low, high]).into_iter(), color);
+            for (color, index) in colors.iter().zip(0..) {
+                let upper = y[1] - 2.0 * near * f64::from(index);
+                shade(y[0], y[1], color.gamma_multiply(LEAD / colors.len() as f32));
+                shade(upper - 2.0 * near, upper, *color);
             }
-            let text = RichText::new(format!("\u{2009}{caption}")).text_style(TextStyle::Small);
-            let at = PlotPoint::new(0.5 * (from + to), y[1] - 2.0 * near);
-            let text = Text::new("ahead", at, text).anchor(Align2::CENTER_TOP).color(lead.color);
-            plot.text(text.allow_hover(false));
+            let names = names.join(", ");
+            let whole = if self.metric == DiagnosticMetric::Loss { "ahead" } else { "ahead in loss" };
+            let mut captions = [format!("{names} {whole}"), names].into_iter();
+            let [left, right] = x.map(|x| plot.at([x, y[1]]).x);
+            if let Some(caption) = captions.find(|caption| plot.width(caption) + 4.0 < right - left) {
+                let color = if let [color] = colors[..] { text_color(color, theme) } else { neutral };
+                let at = [0.5 * (x[0] + x[1]), y[1] - 2.0 * near * colors.len() as f64];
+                plot.text(at, Align2::CENTER_TOP, &caption, color);
+            }
         }
     }
 
@@ -250,7 +244,7 @@ was taken yet"
         let [from, to] = self.x;
         let last = series.curve.points().take_while(|point| point.x <= to).last()?;
         let is_in_view = last.x >= from && (bottom..=top).contains(&last.y);
-        let name = short_name(&series.name).to_owned();
+        let name = series.short_name.clone();
         is_in_view.then_some(CurveEnd { name, color: series.color, end: [last.x, last.y] })
     }
 
@@ -262,15 +256,15 @@ was taken yet"
     }
 
     /// Draws the curves; one within `near` of another is dashed there.
-    fn draw(&self, plot: &mut PlotUi<'_>, y: [f64; 2], near: f64) {
+    fn draw(&self, plot: &PlotPainter, near: f64) {
         // Bands of several simulations would cover each other.
         for series in self.series.iter().filter(|series| series.dash == Dash::Solid) {
             for run in &series.curve.runs {
                 let ends = |of: fn(&CurvePoint) -> Option<[f64; 2]>| {
                     run.iter().filter_map(move |point| of(point).map(|[low, high]| [point.x, low, high]))
                 };
-                band(plot, ends(|point| point.band), series.color.gamma_multiply(0.18), y);
-                band(plot, ends(|point| Some(point.envelope)), series.color.gamma_multiply(0.35), y);
+                plot.band(ends(|point| point.band), series.color.gamma_multiply(0.18));
+                plot.band(ends(|point| Some(point.envelope)), series.color.gamma_multiply(0.35));
             }
         }
         for (index, ChartSeries { color, curve, dash: own_dash, .. }) in self.series.iter().enumerate() {
@@ -280,42 +274,42 @@ was taken yet"
             let below: Vec<&DiagnosticCurve> = below.map(|series| series.curve).collect();
             for run in &curve.runs {
                 if let [only] = run.as_slice() {
-                    point(plot, [only.x, only.y], MarkerShape::Circle, 2.5, *color, y);
+                    plot.point([only.x, only.y], MarkerShape::Circle, 2.5, *color);
                 }
                 if *own_dash != Dash::Solid {
                     let positions: Vec<[f64; 2]> = run.iter().map(|point| [point.x, point.y]).collect();
-                    line(plot, &positions, stroke, *own_dash, y);
+                    plot.line(&positions, stroke, *own_dash);
                     continue;
                 }
                 for Part { points, dash } in parts(run, &below, near) {
                     let positions: Vec<[f64; 2]> = run[points].iter().map(|point| [point.x, point.y]).collect();
                     match dash {
-                        None => line(plot, &positions, stroke, Dash::Solid, y),
-                        Some(length) => dashes(plot, &positions, stroke, length, y),
+                        None => plot.line(&positions, stroke, Dash::Solid),
+                        Some(length) => plot.dashes(&positions, stroke, [length; 2]),
                     }
                 }
             }
             if let (Some(_), Some(last)) = (curve.diverged, curve.points().last()) {
-                point(plot, [last.x, last.y], MarkerShape::Cross, 5.0, *color, y);
+                plot.point([last.x, last.y], MarkerShape::Cross, 5.0, *color);
             }
             for position in [self.hover, self.cursor].into_iter().flatten() {
                 if let Some(at) = nearest(curve, position) {
-                    point(plot, at, MarkerShape::Circle, 3.0, *color, y);
+                    plot.point(at, MarkerShape::Circle, 3.0, *color);
                 }
             }
         }
     }
 
     /// Draws the curves of the branches.
-    fn draw_branches(&self, plot: &mut PlotUi<'_>, y: [f64; 2], opacity: f32) {
+    fn draw_branches(&self, plot: &PlotPainter, opacity: f32) {
         for ChartSeries { color, curve, .. } in self.branches.iter().flat_map(|branch| &branch.series) {
             let color = color.gamma_multiply(opacity);
             for run in &curve.runs {
                 let positions: Vec<[f64; 2]> = run.iter().map(|point| [point.x, point.y]).collect();
-                line(plot, &positions, Stroke::new(BRANCH_WIDTH, color), Dash::Solid, y);
+                plot.line(&positions, Stroke::new(BRANCH_WIDTH, color), Dash::Solid);
             }
             if let Some(at) = self.hover.or(self.cursor).and_then(|position| nearest(curve, position)) {
-                point(plot, at, MarkerShape::Circle, 2.0, color, y);
+                plot.point(at, MarkerShape::Circle, 2.0, color);
             }
         }
     }

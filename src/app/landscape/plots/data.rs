@@ -6,17 +6,15 @@ use valleyscope_experiments::preset::LETTERS;
 use valleyscope_experiments::view::DiagnosticMetric;
 
 use crate::app::landscape::editor::Document;
-use crate::app::landscape::live::{Branch, Live};
+use crate::app::landscape::live::Live;
 use crate::app::widgets::icons::{line_color, rgb_of};
+use crate::app::widgets::plot::short_name;
 use crate::export::{CsvCell, CsvWriter};
-use crate::player::{EnsembleView, OptimizerHistory, SessionView};
+use crate::player::{BranchView, EnsembleView, OptimizerHistory, SessionView};
 
 /// The data of the plots: the newest snapshot's, or an older one's while frozen.
 #[derive(Default)]
 pub(super) struct DiagnosticsHistory {
-    /// Identifies the data: run, number of set settings, last step, and for each curve its ends and its number of
-    /// buckets.
-    pub fingerprint: Vec<u64>,
     /// The last step of the run and its shown branches.
     pub last_step: u64,
     /// The last step of the preset's run, at which the player pauses; `None` for a run without an end.
@@ -48,41 +46,24 @@ pub(super) struct EnsembleHistory {
 }
 
 impl DiagnosticsHistory {
-    /// Takes the data of the newest snapshot's sessions and shown branches if they differ. [`DiagnosticsHistory::name`]
-    /// sets the names.
+    /// Takes the data of the newest snapshot's sessions and shown branches. [`DiagnosticsHistory::name`] sets the names.
     pub(super) fn update(&mut self, document: &Document, live: &Live) {
         self.pause = document.spec(0).steps;
         let Some(snapshot) = &live.snapshot else { return };
         // For a moment, the snapshot may have a session whose simulation was removed.
         let sessions = || snapshot.sessions.iter().take(document.count()).enumerate();
-        let branches = || {
-            sessions().flat_map(|(index, _)| live.branches_of(index).map(move |(branch, view)| (index, branch, view)))
-        };
-        let mut fingerprint = vec![snapshot.run, snapshot.settings, snapshot.last_step];
-        let own = sessions().map(|(index, session)| (index as u64, session));
-        let all = own.chain(branches().map(|(_, branch, session)| (branch.id, session)));
-        for (id, view) in all.flat_map(|(id, session)| session.ensembles.iter().map(move |view| (id, view))) {
-            fingerprint.extend([id, u64::from(view.optimizer), view.particles as u64, view.plot.len() as u64]);
-            fingerprint.extend(view.plot.first().map(|bucket| bucket.first_step));
-            let last = view.plot.last().into_iter();
-            // All losses of a recorded cloud change with the landscape, also where a look back changes that.
-            fingerprint.extend(last.flat_map(|it| [it.first_step, it.steps, it.loss.mean.to_bits()]));
-        }
-        if fingerprint == self.fingerprint {
-            return;
-        }
-        self.fingerprint = fingerprint;
-        let shown = branches().map(|(_, branch, _)| branch.last_step);
+        let branches = || sessions().flat_map(|(index, _)| live.shown_branches_of(index));
+        let shown = branches().map(|branch| branch.session.last_step);
         self.last_step = shown.fold(snapshot.last_step, u64::max);
         let histories = |index: usize, session: &SessionView, since: u64| -> Vec<EnsembleHistory> {
             session.ensembles.iter().map(|view| EnsembleHistory::of(view, index, since)).collect()
         };
         self.ensembles = sessions().flat_map(|(index, session)| histories(index, session, 0)).collect();
-        let branch = |(index, branch, session): (usize, &Branch, &SessionView)| BranchHistory {
-            id: branch.id,
-            session: index,
+        let branch = |BranchView { id, kind, session }: &BranchView| BranchHistory {
+            id: *id,
+            session: kind.session(),
             label: String::new(),
-            ensembles: histories(index, session, branch.since),
+            ensembles: histories(kind.session(), session, kind.since()),
         };
         self.branches = branches().map(branch).collect();
     }
@@ -92,8 +73,9 @@ impl DiagnosticsHistory {
     pub(super) fn name(&mut self, document: &Document, live: &Live) {
         for history in &mut self.branches {
             let spec = document.specs().nth(history.session);
-            if let (Some(branch), Some(spec)) = (live.branches.shown(history.id), spec) {
-                history.label = branch.label(live.marks_of(history.session), spec);
+            let branch = live.shown_branches_of(history.session).find(|branch| branch.id == history.id);
+            if let (Some(branch), Some(spec)) = (branch, spec) {
+                history.label = live.label_of(branch, spec);
             }
         }
         for (index, spec) in document.specs().enumerate() {
@@ -130,6 +112,12 @@ impl EnsembleHistory {
     pub(super) fn color(&self, theme: Theme) -> Color32 {
         let [red, green, blue] = self.rgb;
         line_color(Color32::from_rgb(red, green, blue), theme)
+    }
+
+    /// Returns the optimizer's name without its settings, for the end of its curve.
+    pub(super) fn short_name(&self, is_side_by_side: bool) -> String {
+        let name = short_name(&self.name);
+        if is_side_by_side { format!("{name} {}", LETTERS[self.session]) } else { name.to_owned() }
     }
 
     /// Returns the optimizer's name, with the letter of its simulation among several.

@@ -1,4 +1,5 @@
-//! The intervals of steps in which one optimizer is ahead of all others, computed from the run.
+//! The intervals of steps in which an optimizer, or a few that are equally far, are ahead of all others, computed from
+//! the run.
 
 use valleyscope_engine::simulation::{Bucket, Spread};
 
@@ -14,11 +15,14 @@ const TINY: f64 = 1e-4;
 /// The shortest interval, and the shortest gap between two of the same optimizer, as a fraction of the steps.
 const SHORTEST: f64 = 0.02;
 
-/// An interval of steps in which the mean loss of one ensemble is below those of all others.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The largest number of ensembles that are ahead together.
+const MOST_LEADERS: usize = 2;
+
+/// An interval of steps in which the mean losses of some ensembles are below those of all others.
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Lead {
-    /// The index of the ensemble.
-    pub ensemble: usize,
+    /// The indices of the ensembles, in order.
+    pub ensembles: Vec<usize>,
     /// The first and the last step.
     pub steps: [f64; 2],
 }
@@ -48,9 +52,9 @@ impl MeanLoss {
     }
 }
 
-/// Finds the intervals in which one of several ensembles is ahead. Each has its index, its number of particles and its
-/// history. An interval begins where a mean loss is clearly the lowest and lasts while it is the lowest, so that
-/// ensembles that are equally far do not take turns.
+/// Finds the intervals in which one or two of several ensembles are ahead. Each has its index, its number of particles
+/// and its history. An interval begins where the lowest mean losses are clearly below the others and lasts while they
+/// are the lowest, so that ensembles that are equally far do not take turns.
 pub(super) fn leads(ensembles: &[(usize, usize, &[Bucket])]) -> Vec<Lead> {
     let Some((.., first)) = ensembles.first().filter(|_| ensembles.len() > 1) else { return Vec::new() };
     let loss = |&(_, particles, buckets): &(usize, usize, &[Bucket]), step: f64| {
@@ -60,23 +64,39 @@ pub(super) fn leads(ensembles: &[(usize, usize, &[Bucket])]) -> Vec<Lead> {
     };
     let shortest = SHORTEST * first.last().map_or(0.0, |bucket| (bucket.first_step + bucket.steps) as f64);
     let mut leads: Vec<Lead> = Vec::new();
-    let mut leader = None;
+    let mut leaders: Vec<usize> = Vec::new();
     for bucket in *first {
         let step = middle(bucket);
         let losses = ensembles.iter().filter_map(|of| Some((of.0, loss(of, step)?)));
         let mut losses: Vec<(usize, MeanLoss)> = losses.collect();
         losses.sort_by(|(_, a), (_, b)| a.mean.total_cmp(&b.mean));
-        let lowest = losses.first().map(|(ensemble, _)| *ensemble);
-        let is_clear = losses.first().zip(losses.get(1)).is_none_or(|((_, best), (_, second))| {
-            best.is_clearly_below(second) && second.mean - best.mean > CLEAR_SHARE * best.mean.abs()
-        });
-        leader = lowest.filter(|_| is_clear || lowest == leader);
-        let Some(ensemble) = leader else { continue };
+        let lowest = |count: usize| {
+            let mut lowest: Vec<usize> = losses.iter().take(count).map(|(ensemble, _)| *ensemble).collect();
+            lowest.sort_unstable();
+            lowest
+        };
+        let is_clear = |count: &usize| {
+            losses.get(*count).zip(losses.get(count - 1)).is_some_and(|((_, next), (_, last))| {
+                last.is_clearly_below(next) && next.mean - last.mean > CLEAR_SHARE * last.mean.abs()
+            })
+        };
+        leaders = match (1..=MOST_LEADERS).find(is_clear) {
+            // The only one that has not diverged.
+            None if losses.len() == 1 => lowest(1),
+            Some(count) if leaders.is_empty() || lowest(leaders.len()) != leaders || count < leaders.len() => {
+                lowest(count)
+            }
+            _ if lowest(leaders.len()) == leaders => leaders,
+            _ => Vec::new(),
+        };
+        if leaders.is_empty() {
+            continue;
+        }
         let steps = [bucket.first_step as f64, (bucket.first_step + bucket.steps.max(1) - 1) as f64];
-        let goes_on = |lead: &&mut Lead| lead.ensemble == ensemble && steps[0] - lead.steps[1] <= shortest.max(1.0);
+        let goes_on = |lead: &&mut Lead| lead.ensembles == leaders && steps[0] - lead.steps[1] <= shortest.max(1.0);
         match leads.last_mut().filter(goes_on) {
             Some(lead) => lead.steps[1] = steps[1],
-            None => leads.push(Lead { ensemble, steps }),
+            None => leads.push(Lead { ensembles: leaders.clone(), steps }),
         }
     }
     leads.retain(|lead| lead.steps[1] - lead.steps[0] > shortest);
@@ -109,19 +129,21 @@ mod tests {
         (0..=1000).map(bucket).collect()
     }
 
-    fn found(histories: &[Vec<Bucket>]) -> Vec<(usize, [f64; 2])> {
+    fn found(histories: &[Vec<Bucket>]) -> Vec<(Vec<usize>, [f64; 2])> {
         let ensembles: Vec<(usize, usize, &[Bucket])> =
             histories.iter().enumerate().map(|(index, buckets)| (index, 100, buckets.as_slice())).collect();
-        leads(&ensembles).into_iter().map(|lead| (lead.ensemble, lead.steps)).collect()
+        leads(&ensembles).into_iter().map(|lead| (lead.ensembles, lead.steps)).collect()
     }
 
     #[test]
     fn the_lead_changes_where_the_curves_cross() {
         let steady = history(|step| -(step as f64), 1.0);
         let late = history(|step| -2.0 * (step as f64 - 250.0).max(0.0), 1.0);
-        let [(0, [from, end]), (1, [begin, to])] = found(&[steady, late])[..] else { panic!("two intervals") };
-        assert!(from < 20.0 && (490.0..=500.0).contains(&end), "{from} to {end}");
-        assert!((500.0..520.0).contains(&begin) && to == 1000.0, "{begin} to {to}");
+        let found = found(&[steady, late]);
+        let [(first, [from, end]), (second, [begin, to])] = &found[..] else { panic!("two intervals: {found:?}") };
+        assert_eq!([first, second], [&[0], &[1]]);
+        assert!(*from < 20.0 && (490.0..=500.0).contains(end), "{from} to {end}");
+        assert!((500.0..520.0).contains(begin) && *to == 1000.0, "{begin} to {to}");
     }
 
     #[test]
@@ -130,7 +152,15 @@ mod tests {
         assert_eq!(found(&[with(0.0), with(1.0)]), []);
         let ahead = history(|step| -1.1 * step as f64, 1.0);
         let ahead = found(&[with(0.0), ahead, with(2.0)]);
-        assert!(matches!(ahead[..], [(1, [_, 1000.0])]), "{ahead:?}");
+        assert!(matches!(&ahead[..], [(leaders, [_, 1000.0])] if leaders[..] == [1]), "{ahead:?}");
+    }
+
+    #[test]
+    fn two_that_are_equally_far_are_ahead_together() {
+        let with = |shift: f64| history(move |step| -(step as f64) + 0.2 * (7.0 * step as f64 + shift).sin(), 1.0);
+        let behind = history(|step| -0.5 * step as f64, 1.0);
+        let both = found(&[behind, with(0.0), with(1.0)]);
+        assert!(matches!(&both[..], [(leaders, [_, 1000.0])] if leaders[..] == [1, 2]), "{both:?}");
     }
 
     #[test]
@@ -138,7 +168,8 @@ mod tests {
         let diverged = history(|step| if step < 300 { -3.0 * step as f64 } else { f64::NAN }, 1.0);
         let steady = history(|step| -(step as f64), 1.0);
         let found_of = found(&[steady.clone(), diverged]);
-        assert!(matches!(found_of[..], [(1, [_, 299.0]), (0, [300.0, 1000.0])]), "{found_of:?}");
+        let [(first, [_, 299.0]), (second, [300.0, 1000.0])] = &found_of[..] else { panic!("{found_of:?}") };
+        assert_eq!([first, second], [&[1], &[0]]);
         assert_eq!(found(&[steady]), []);
     }
 }

@@ -23,7 +23,7 @@ use super::branches::MarkedChanges;
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
 use crate::app::shell::actions::{Action, LandscapeAction, Requests};
-use crate::app::widgets::plot::{NAME_GAP, ShownPlot, Zoom, short_name};
+use crate::app::widgets::plot::{NAME_GAP, ShownPlot, Zoom};
 use crate::app::widgets::theme::text_width;
 use crate::draw::{DiagnosticCurve, diagnostic_scale};
 use crate::player::PlayerCommand;
@@ -37,7 +37,9 @@ pub use valleyscope_experiments::view::{Band, DiagnosticMetric};
 /// The range of the number of buckets of a curve, whatever the plot's width.
 const BUCKETS: std::ops::RangeInclusive<usize> = 100..=500;
 /// The smallest size of a plot beside all tools; with less room, these are in a menu.
-const SMALLEST: Vec2 = vec2(150.0, 92.0);
+const SMALLEST: Vec2 = vec2(150.0, 110.0);
+/// The largest width of plots in one column over their height.
+const WIDEST: f32 = 6.0;
 /// The smallest height of a plot in points; with less room, the panel scrolls.
 const LEAST_HEIGHT: f32 = 76.0;
 /// The height of the title of a plot, in points.
@@ -54,18 +56,13 @@ const DESCENT: f64 = 12.0;
 const MOST_NAMES: f32 = 0.3;
 
 /// The panel of plots of the metrics, with a curve for each optimizer.
+#[derive(Default)]
 pub struct DiagnosticsPanel {
-    /// The metrics that the user has chosen.
-    shown: BTreeSet<DiagnosticMetric>,
+    pub(super) choices: PlotChoices,
     /// The metrics that the lesson step points at. They come first, and are shown whether chosen or not.
     pointed_at: Vec<DiagnosticMetric>,
     /// The metrics that the user has hidden since `pointed_at` changed.
     hidden_at_step: BTreeSet<DiagnosticMetric>,
-    log_steps: bool,
-    /// The metrics on a logarithmic axis.
-    log: BTreeSet<DiagnosticMetric>,
-    band: Band,
-    whole_range: bool,
     frozen: bool,
     /// Whether the plots are those of a picture, which has no controls.
     is_picture: bool,
@@ -75,36 +72,13 @@ pub struct DiagnosticsPanel {
     /// The marks of changed settings in this frame.
     marks: Vec<ChartMark>,
     curves: Curves,
-    detail: DetailRequest,
+    /// The detail that was requested last.
+    detail: Option<PlotRequest>,
 }
 
-impl Default for DiagnosticsPanel {
-    fn default() -> Self {
-        let PlotChoices { shown, log, log_steps, band, whole_range } = PlotChoices::default();
-        DiagnosticsPanel {
-            shown,
-            pointed_at: Vec::new(),
-            hidden_at_step: BTreeSet::new(),
-            log_steps,
-            log,
-            band,
-            whole_range,
-            frozen: false,
-            is_picture: false,
-            zoom: Zoom::default(),
-            hover: None,
-            history: DiagnosticsHistory::default(),
-            marks: Vec::new(),
-            curves: Curves::default(),
-            detail: DetailRequest::default(),
-        }
-    }
-}
-
-/// The drawn curves, remade only when something changes.
+/// The drawn curves.
 #[derive(Default)]
 struct Curves {
-    key: Option<CurvesKey>,
     metrics: Vec<MetricCurves>,
     /// The intervals in which one of the shown ensembles is ahead; none side by side.
     leads: Vec<Lead>,
@@ -117,16 +91,6 @@ struct MetricCurves {
     session: Vec<DiagnosticCurve>,
     /// The curve of each ensemble of each shown branch.
     branches: Vec<Vec<DiagnosticCurve>>,
-}
-
-#[derive(Clone, PartialEq)]
-struct CurvesKey {
-    fingerprint: Vec<u64>,
-    metrics: Vec<DiagnosticMetric>,
-    log: BTreeSet<DiagnosticMetric>,
-    log_steps: bool,
-    band: Band,
-    hidden: BTreeSet<u32>,
 }
 
 impl DiagnosticsPanel {
@@ -149,45 +113,28 @@ impl DiagnosticsPanel {
     /// landscapes that have it.
     pub fn displayed(&self, landscape: &LandscapeSpec) -> Vec<DiagnosticMetric> {
         let of_lesson = self.pointed_at.iter().filter(|metric| !self.hidden_at_step.contains(metric));
-        let others = self.shown.iter().filter(|metric| !self.pointed_at.contains(metric));
+        let others = self.choices.shown.iter().filter(|metric| !self.pointed_at.contains(metric));
         of_lesson.chain(others).copied().filter(|metric| metric.info(landscape).is_some()).collect()
     }
 
     /// Shows or hides a metric, as the user's choice.
     fn display(&mut self, metric: DiagnosticMetric, is_shown: bool) {
         if is_shown {
-            self.shown.insert(metric);
+            self.choices.shown.insert(metric);
             self.hidden_at_step.remove(&metric);
         } else {
-            self.shown.remove(&metric);
+            self.choices.shown.remove(&metric);
             self.hidden_at_step.insert(metric);
         }
     }
 
     pub fn choices(&self) -> PlotChoices {
-        PlotChoices {
-            shown: self.shown.clone(),
-            log: self.log.clone(),
-            log_steps: self.log_steps,
-            band: self.band,
-            whole_range: self.whole_range,
-        }
-    }
-
-    pub fn choose(&mut self, choices: PlotChoices) {
-        PlotChoices {
-            shown: self.shown,
-            log: self.log,
-            log_steps: self.log_steps,
-            band: self.band,
-            whole_range: self.whole_range,
-        } = choices;
+        self.choices.clone()
     }
 
     pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &Live, requests: &mut Requests) {
         self.toolbar(ui, document, requests);
         let displayed = self.displayed(&document.spec(0).landscape);
-        self.prepare(&displayed, document, live);
         self.plots(ui, &displayed, document, live, requests);
     }
 
@@ -210,14 +157,12 @@ impl DiagnosticsPanel {
             ui.weak(format!("Frozen at step {}", grouped(self.history.last_step)));
         }
         let presented = self.presented(&document.spec(0).landscape);
-        self.prepare(&presented, document, live);
         self.plots(ui, &presented, document, live, requests);
     }
 
     /// Makes the plots of pictures of a run of so many steps.
     pub fn of_picture(metrics: Vec<DiagnosticMetric>, choices: PlotChoices, last_step: u64) -> DiagnosticsPanel {
-        let mut panel = DiagnosticsPanel { pointed_at: metrics, is_picture: true, ..DiagnosticsPanel::default() };
-        panel.choose(choices);
+        let mut panel = DiagnosticsPanel { choices, pointed_at: metrics, is_picture: true, ..Default::default() };
         panel.history.pause = Some(last_step);
         panel.zoom.x = Some(panel.whole_run());
         panel
@@ -249,47 +194,36 @@ impl DiagnosticsPanel {
         requests: &mut Requests,
     ) {
         let width = ui.available_width();
+        self.prepare(metrics, document, live);
         self.marks = if self.frozen { Vec::new() } else { self.chart_marks(document, live, width) };
         self.grid(ui, metrics, document, live, requests);
         let columns = columns_for(metrics.len().max(1), ui.min_rect().size());
-        self.request_detail(ui, live, requests, width / columns as f32);
+        self.request_detail(requests, width / columns as f32);
     }
 
     fn x_scale(&self) -> AxisScale {
-        if self.log_steps { AxisScale::Log } else { AxisScale::Linear }
+        if self.choices.log_steps { AxisScale::Log } else { AxisScale::Linear }
     }
 
     fn update_curves(&mut self, metrics: &[DiagnosticMetric], hidden: &BTreeSet<u32>) {
-        let history = &self.history;
-        let key = CurvesKey {
-            fingerprint: history.fingerprint.clone(),
-            metrics: metrics.to_vec(),
-            log: self.log.clone(),
-            log_steps: self.log_steps,
-            band: self.band,
-            hidden: hidden.clone(),
-        };
-        if self.curves.key.as_ref() == Some(&key) {
-            return;
-        }
-        let x_scale = self.x_scale();
+        let (history, x_scale) = (&self.history, self.x_scale());
         let curves_of = |&metric: &DiagnosticMetric| {
             let histories = history.ensembles.iter().map(|ensemble| &ensemble.buckets);
-            let y_scale = diagnostic_scale(metric, self.log.contains(&metric), histories);
+            let y_scale = diagnostic_scale(metric, self.choices.log.contains(&metric), histories);
             let curves = |ensembles: &[EnsembleHistory], band| {
                 let curve = |it: &EnsembleHistory| DiagnosticCurve::new(&it.buckets, metric, band, [x_scale, y_scale]);
                 ensembles.iter().map(curve).collect()
             };
             MetricCurves {
                 scale: y_scale,
-                session: curves(&history.ensembles, self.band),
+                session: curves(&history.ensembles, self.choices.band),
                 branches: history.branches.iter().map(|branch| curves(&branch.ensembles, Band::Hidden)).collect(),
             }
         };
         let shown = history.ensembles.iter().enumerate().filter(|(_, it)| !hidden.contains(&it.optimizer));
         let shown: Vec<_> = shown.map(|(index, it)| (index, it.particles, it.buckets.as_slice())).collect();
         let leads = if history.is_side_by_side() { Vec::new() } else { leads(&shown) };
-        self.curves = Curves { metrics: metrics.iter().map(curves_of).collect(), leads, key: Some(key) };
+        self.curves = Curves { metrics: metrics.iter().map(curves_of).collect(), leads };
     }
 
     /// Returns the marks of changed settings on the axis of steps.
@@ -326,7 +260,7 @@ impl DiagnosticsPanel {
         requests: &mut Requests,
     ) {
         if metrics.is_empty() {
-            let is_lacking = !self.shown.is_empty() || !self.pointed_at.is_empty();
+            let is_lacking = !self.choices.shown.is_empty() || !self.pointed_at.is_empty();
             ui.weak(match is_lacking {
                 true => format!(
                     "{} has none of the chosen plots. Choose others above.",
@@ -369,7 +303,7 @@ impl DiagnosticsPanel {
                     requests.actions.push(Action::Landscape(LandscapeAction::Seek(marked.step)));
                 }
                 branches::mark_menu(&shown.response, pointed, requests);
-                let least = if self.log_steps { 1e-3 } else { 4.0 };
+                let least = if self.choices.log_steps { 1e-3 } else { 4.0 };
                 self.zoom.apply(metric, shown.gesture, self.whole_run(), least);
             }
         });
@@ -384,7 +318,7 @@ impl DiagnosticsPanel {
         let font = TextStyle::Small.resolve(ui.style());
         let is_side_by_side = self.history.is_side_by_side();
         let shown = self.history.ensembles.iter().filter(|it| !live.hidden.contains(&it.optimizer));
-        let names = shown.map(|it| text_width(ui, &font, short_name(&it.shown_name(is_side_by_side))));
+        let names = shown.map(|it| text_width(ui, &font, &it.short_name(is_side_by_side)));
         let names = names.fold(0.0, f32::max) + NAME_GAP;
         if names <= MOST_NAMES * width { names } else { 0.0 }
     }
@@ -414,14 +348,15 @@ impl DiagnosticsPanel {
                 temperature_control(ui, document.spec_mut(live.chosen));
             }
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                let mut log = self.log.contains(&metric);
+                let mut log = self.choices.log.contains(&metric);
                 let text = egui::RichText::new("log").text_style(TextStyle::Small);
                 let hint =
                     if metric.is_positive() { "Logarithmic axis" } else { "Logarithmic axis on both sides of 0" };
                 let response = ui.toggle_value(&mut log, text).on_hover_text(hint);
                 let response = response.accessible_name(format!("Logarithmic axis of {}", info.name));
                 if response.changed() {
-                    let _ = self.log.remove(&metric) || self.log.insert(metric);
+                    let logarithmic = &mut self.choices.log;
+                    let _ = logarithmic.remove(&metric) || logarithmic.insert(metric);
                     self.zoom.y.remove(&metric);
                 }
             });
@@ -431,7 +366,8 @@ impl DiagnosticsPanel {
         let is_side_by_side = self.history.is_side_by_side();
         let style = |ensemble: &EnsembleHistory| {
             let is_shown = !live.hidden.contains(&ensemble.optimizer);
-            is_shown.then(|| (ensemble.shown_name(is_side_by_side), ensemble.color(theme)))
+            let names = || [ensemble.shown_name(is_side_by_side), ensemble.short_name(is_side_by_side)];
+            is_shown.then(|| (names(), ensemble.color(theme)))
         };
         let branches = self.history.branches.iter().zip(branches);
         let branches = branches
@@ -441,9 +377,16 @@ impl DiagnosticsPanel {
         let cursor = cursor.filter(|position| position.is_finite());
         let x_scale = self.x_scale();
         let lead = |lead: &Lead| {
-            let (name, color) = style(self.history.ensembles.get(lead.ensemble)?)?;
+            let leaders: Option<Vec<_>> =
+                lead.ensembles.iter().map(|index| style(self.history.ensembles.get(*index)?)).collect();
+            let (names, colors): (Vec<[String; 2]>, Vec<Color32>) = leaders?.into_iter().unzip();
             let positions = lead.steps.map(|step| x_scale.position(step).max(x[0]));
-            Some(ChartLead { name, color, steps: lead.steps, positions })
+            Some(ChartLead {
+                names: names.into_iter().map(|[_, short]| short).collect(),
+                colors,
+                steps: lead.steps,
+                positions,
+            })
         };
         let start = self.history.ensembles.iter().find_map(|it| Some(metric.value(it.buckets.first()?).mean));
         let chart = Chart {
@@ -456,7 +399,7 @@ impl DiagnosticsPanel {
             to_come: range_to_come(metric, *y_scale, start.unwrap_or_default(), &document.spec(0).landscape),
             gutter,
             y: self.zoom.y.get(&metric).copied(),
-            whole_range: self.whole_range,
+            whole_range: self.choices.whole_range,
             hover: self.hover,
             cursor,
             marks: marks_in(&self.marks, is_host).collect(),
@@ -469,12 +412,11 @@ impl DiagnosticsPanel {
     fn whole_run(&self) -> [f64; 2] {
         let DiagnosticsHistory { last_step, pause, .. } = self.history;
         let last = last_step.max(pause.unwrap_or(FIRST_STEPS)).max(10) as f64;
-        if self.log_steps { [0.0, last.log10()] } else { [0.0, last] }
+        if self.choices.log_steps { [0.0, last.log10()] } else { [0.0, last] }
     }
 
-    /// Requests as much detail from the player as plots of this width can show, once the axis rests.
-    fn request_detail(&mut self, ui: &Ui, live: &Live, requests: &mut Requests, width: f32) {
-        let Some(snapshot) = &live.snapshot else { return };
+    /// Requests as much detail from the player as plots of this width can show.
+    fn request_detail(&mut self, requests: &mut Requests, width: f32) {
         if self.frozen {
             return;
         }
@@ -485,7 +427,7 @@ impl DiagnosticsPanel {
             first_step: 0,
             last_step: None,
             buckets: buckets.clamp(*BUCKETS.start(), *BUCKETS.end()),
-            log_steps: self.log_steps,
+            log_steps: self.choices.log_steps,
         };
         if let Some([from, to]) = self.zoom.x {
             let scale = self.x_scale();
@@ -493,7 +435,9 @@ impl DiagnosticsPanel {
             wanted.first_step = scale.value(from - room).floor().max(0.0) as u64;
             wanted.last_step = Some(scale.value(to + room).ceil().max(1.0) as u64);
         }
-        self.detail.request(ui, snapshot.run, wanted, requests);
+        if self.detail.replace(wanted) != Some(wanted) {
+            requests.commands.push(PlayerCommand::Plot(wanted));
+        }
     }
 }
 
@@ -519,60 +463,31 @@ fn range_to_come(metric: DiagnosticMetric, scale: AxisScale, start: f64, landsca
     if room > 0.0 { [low - room, high + room] } else { [-2.0, 0.0] }
 }
 
-/// Returns the shown curves of ensembles. `style` returns the name and the colour of one unless it is hidden.
+/// Returns the shown curves of ensembles. `style` returns the names and the colour of one unless it is hidden.
 fn series<'a>(
     ensembles: &'a [EnsembleHistory],
     curves: &'a [DiagnosticCurve],
-    style: impl Fn(&EnsembleHistory) -> Option<(String, Color32)>,
+    style: impl Fn(&EnsembleHistory) -> Option<([String; 2], Color32)>,
 ) -> Vec<ChartSeries<'a>> {
     let shown = ensembles.iter().zip(curves).filter_map(|(ensemble, curve)| {
-        let (name, color) = style(ensemble)?;
+        let ([name, short_name], color) = style(ensemble)?;
         let dash = Dash::SIDE_BY_SIDE[ensemble.session];
-        Some(ChartSeries { name, color, dash, buckets: &ensemble.buckets, curve })
+        Some(ChartSeries { name, short_name, color, dash, buckets: &ensemble.buckets, curve })
     });
     shown.collect()
 }
 
-/// Returns the number of columns in which so many plots are easiest to read: the widest and highest, for plots a bit
-/// wider than high.
+/// Returns the number of columns in which so many plots are easiest to read: one with enough height, or else the one
+/// with the widest and highest plots, a bit wider than high.
 pub fn columns_for(plots: usize, size: Vec2) -> usize {
+    let height = size.y / plots.max(1) as f32;
+    if height >= SMALLEST.y && size.x <= WIDEST * height {
+        return 1;
+    }
     let score = |columns: usize| {
         let rows = plots.div_ceil(columns);
         (size.x / columns as f32 / 1.7).min(size.y / rows as f32)
     };
     let fits = |columns: &usize| *columns == 1 || size.x / *columns as f32 >= SMALLEST.x;
     (1..=plots.max(1)).filter(fits).max_by(|a, b| score(*a).total_cmp(&score(*b)).then(b.cmp(a))).unwrap_or(1)
-}
-
-/// The time for which the axis of steps must rest before more detail is requested, in seconds.
-const SETTLED_SECS: f64 = 0.12;
-
-/// The last request for detail that was sent, and the one that waits for the axis to rest.
-#[derive(Default)]
-struct DetailRequest {
-    sent: Option<(u64, PlotRequest)>,
-    waiting: Option<(PlotRequest, f64)>,
-}
-
-impl DetailRequest {
-    /// Sends the wanted detail of this run, once it has stayed the same for a moment.
-    fn request(&mut self, ui: &Ui, run: u64, wanted: PlotRequest, requests: &mut Requests) {
-        let now = ui.input(|input| input.time);
-        if self.sent == Some((run, wanted)) {
-            self.waiting = None;
-            return;
-        }
-        let first = self.sent.is_none_or(|(sent, _)| sent != run);
-        match self.waiting {
-            Some((waiting, since)) if waiting == wanted && now - since >= SETTLED_SECS => {}
-            _ if first => {}
-            Some((waiting, _)) if waiting == wanted => return ui.ctx().request_repaint(),
-            _ => {
-                self.waiting = Some((wanted, now));
-                return ui.ctx().request_repaint();
-            }
-        }
-        requests.commands.push(PlayerCommand::Plot(wanted));
-        *self = DetailRequest { sent: Some((run, wanted)), waiting: None };
-    }
 }

@@ -58,21 +58,24 @@ impl DiagnosticsPanel {
                 }
             }
             ui.separator();
-            if ui.toggle_value(&mut self.log_steps, "Log steps").on_hover_text("Steps on a logarithmic axis").changed()
+            if ui
+                .toggle_value(&mut self.choices.log_steps, "Log steps")
+                .on_hover_text("Steps on a logarithmic axis")
+                .changed()
             {
                 self.zoom.x = None;
             }
             egui::ComboBox::from_id_salt("diagnostics band")
-                .selected_text(self.band.name())
+                .selected_text(self.choices.band.name())
                 .show_ui(ui, |ui| {
                     for band in Band::ALL {
-                        ui.selectable_value(&mut self.band, band, band.name());
+                        ui.selectable_value(&mut self.choices.band, band, band.name());
                     }
                 })
                 .response
                 .accessible_name("Spread over the particles")
                 .on_hover_text("The meaning of the band around each curve");
-            ui.toggle_value(&mut self.whole_range, "Whole range")
+            ui.toggle_value(&mut self.choices.whole_range, "Whole range")
                 .on_hover_text("Extend the vertical axes to the values of diverged optimizers");
             let text = if self.frozen {
                 format!("Frozen at step {}", grouped(self.history.last_step))

@@ -75,7 +75,7 @@ impl RunTable {
         if self.lines.len() == 0 {
             let text = match runs.len() {
                 0 if *generation == 0 => "Reading the runs…".to_owned(),
-                0 => "No runs yet. Start begins one, and “Import runs…” reads those of other programs.".to_owned(),
+                0 => "No runs yet. “Import runs…” reads those of other programs.".to_owned(),
                 count => format!("None of {count} runs fits the filter."),
             };
             ui.add_space(8.0);

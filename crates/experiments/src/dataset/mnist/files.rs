@@ -11,7 +11,7 @@ use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
 use valleyscope_runs::plain_file;
 use valleyscope_runs::plain_file::Links;
 
-use super::{DataError, Digits, Mnist, PIXELS, SIDE};
+use super::{DataError, Digits, Mnist, MnistSource, PIXELS, SIDE};
 use crate::dataset;
 use crate::dataset::download::{Download, DownloadFile, DownloadProgress};
 
@@ -148,34 +148,25 @@ const SUMS: [[&str; 2]; 2] = [
 /// SHA-256 of the uncompressed training images of the copy that is called [`super::REBUILT`].
 const REBUILT_TRAINING_IMAGES: &str = "b61ffb6f513fd9ff8d89824731f6b4ed7863c759c33056d701efb8412469fb04";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OfficialMatch {
-    Equal,
-    /// The copy that is called [`super::REBUILT`].
-    Rebuilt,
-    None,
-}
-
-/// Compares digits, in the format of the files, with the official ones.
-pub(super) fn official_match(mnist: &Mnist) -> OfficialMatch {
+/// Compares digits of files in a folder, in the format of the files, with the official ones.
+pub(super) fn source(train: &Digits, test: &Digits, folder: &Path) -> MnistSource {
     let sum = |content, data: &[u8]| {
         let mut hash = Sha256::new();
         write(&mut hash, content, data).expect("a hash takes all bytes");
         format!("{:x}", hash.finalize())
     };
     let [[train_images, train_labels], [test_images, test_labels]] = SUMS;
-    let Mnist { train, test, .. } = mnist;
     // The short files first: they already differ for most other digits.
     let official = sum(IdxContent::Labels, &test.labels) == test_labels
         && sum(IdxContent::Labels, &train.labels) == train_labels
         && sum(IdxContent::Images, &test.images) == test_images;
     if !official {
-        return OfficialMatch::None;
+        return MnistSource::Folder(folder.to_owned());
     }
     match sum(IdxContent::Images, &train.images) {
-        sum if sum == train_images => OfficialMatch::Equal,
-        sum if sum == REBUILT_TRAINING_IMAGES => OfficialMatch::Rebuilt,
-        _ => OfficialMatch::None,
+        sum if sum == train_images => MnistSource::Official(folder.to_owned()),
+        sum if sum == REBUILT_TRAINING_IMAGES => MnistSource::Rebuilt(folder.to_owned()),
+        _ => MnistSource::Folder(folder.to_owned()),
     }
 }
 

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fmt, io};
 
-use files::OfficialMatch;
 use sha2::{Digest, Sha256};
 
 use super::download::{DownloadError, DownloadProgress, PATIENCE};
@@ -72,17 +71,9 @@ pub const REBUILT: &str = "a rebuilt copy of MNIST (training pixels of value 1 a
 
 impl Mnist {
     fn read_from(folder: &Path, train: Digits, test: Digits) -> Mnist {
-        let mut mnist = Mnist { train, test, source: MnistSource::Folder(folder.to_owned()) };
-        if synthetic::are_synthetic_tests(&mnist.test) {
-            mnist.source = MnistSource::Synthetic;
-        } else if mnist.counts() == WHOLE {
-            match files::official_match(&mnist) {
-                OfficialMatch::Equal => mnist.source = MnistSource::Official(folder.to_owned()),
-                OfficialMatch::Rebuilt => mnist.source = MnistSource::Rebuilt(folder.to_owned()),
-                OfficialMatch::None => {}
-            }
-        }
-        mnist
+        let is_synthetic = synthetic::are_synthetic_tests(&test);
+        let source = if is_synthetic { MnistSource::Synthetic } else { files::source(&train, &test, folder) };
+        Mnist { train, test, source }
     }
 
     fn counts(&self) -> [usize; 2] {

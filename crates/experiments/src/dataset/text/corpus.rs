@@ -1,11 +1,11 @@
 //! A corpus for training a language model.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
-use std::{fs, io};
+use std::{fmt, fs};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -112,7 +112,7 @@ impl Corpus {
     ) -> Result<Corpus, TextError> {
         let [train, val] = tokens;
         let tokens = [(Split::Train, train), (Split::Validation, val)]
-            .map(|(split, tokens)| Tokens::in_memory(split.file_name(), tokens));
+            .map(|(split, tokens)| Tokens::in_memory(split.file_name(), &tokens));
         check_counts(Path::new(""), None, tokens.each_ref().map(Tokens::count), context)?;
         Ok(Corpus { source, tokenizer, context, tokens, sums: None })
     }
@@ -260,16 +260,15 @@ impl Offsets {
 /// program by a signal.)
 #[derive(Debug)]
 pub(super) struct Tokens {
-    storage: TokenStorage,
+    bytes: Mutex<Box<dyn Storage>>,
     path: PathBuf,
     count: u64,
 }
 
-#[derive(Debug)]
-enum TokenStorage {
-    File(Mutex<File>),
-    Memory(Vec<u16>),
-}
+/// A file, or bytes in memory.
+trait Storage: Read + Seek + Send + fmt::Debug {}
+
+impl<S: Read + Seek + Send + fmt::Debug> Storage for S {}
 
 /// The largest number of tokens that are checked when a file is opened; in larger files tokens are checked as they are
 /// read, and their sum once.
@@ -280,7 +279,7 @@ impl Tokens {
     /// Opens a file of tokens, which must be smaller than `vocabulary`.
     pub(super) fn open(path: &Path, vocabulary: usize) -> Result<Tokens, TextError> {
         let (file, count) = open(path)?;
-        let tokens = Tokens { storage: TokenStorage::File(Mutex::new(file)), path: path.to_owned(), count };
+        let tokens = Tokens { bytes: Mutex::new(Box::new(file)), path: path.to_owned(), count };
         if tokens.is_checked() {
             let mut at = 0;
             while at < tokens.count {
@@ -292,8 +291,9 @@ impl Tokens {
         Ok(tokens)
     }
 
-    pub(super) fn in_memory(name: &str, tokens: Vec<u16>) -> Tokens {
-        Tokens { path: name.into(), count: tokens.len() as u64, storage: TokenStorage::Memory(tokens) }
+    pub(super) fn in_memory(name: &str, tokens: &[u16]) -> Tokens {
+        let bytes: Vec<u8> = tokens.iter().flat_map(|token| token.to_le_bytes()).collect();
+        Tokens { path: name.into(), count: tokens.len() as u64, bytes: Mutex::new(Box::new(Cursor::new(bytes))) }
     }
 
     pub(super) fn count(&self) -> u64 {
@@ -302,19 +302,9 @@ impl Tokens {
 
     /// Reads `count` tokens from the index `at` on, and checks that they are smaller than `vocabulary`.
     pub(super) fn read(&self, at: u64, count: usize, vocabulary: usize) -> Result<Vec<u16>, TextError> {
-        let tokens = match &self.storage {
-            TokenStorage::Memory(tokens) => {
-                let rest = tokens.get(usize::try_from(at).unwrap_or(usize::MAX)..).unwrap_or_default();
-                rest.get(..count)
-                    .ok_or_else(|| TextError::at(&self.path)(io::ErrorKind::UnexpectedEof.into()))?
-                    .to_vec()
-            }
-            TokenStorage::File(file) => {
-                let mut bytes = vec![0; 2 * count];
-                read_at(file, 2 * at, &mut bytes).map_err(TextError::at(&self.path))?;
-                bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
-            }
-        };
+        let mut bytes = vec![0; 2 * count];
+        self.read_bytes(at, &mut bytes)?;
+        let tokens: Vec<u16> = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
         match tokens.iter().position(|&token| usize::from(token) >= vocabulary) {
             None => Ok(tokens),
             Some(index) => Err(TextError::Bad {
@@ -324,6 +314,13 @@ impl Tokens {
                 remedy: REMAKE_ADVICE,
             }),
         }
+    }
+
+    /// Reads the bytes from the index `at` of a token on.
+    fn read_bytes(&self, at: u64, bytes: &mut [u8]) -> Result<(), TextError> {
+        let mut from = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = from.seek(SeekFrom::Start(2 * at)).and_then(|_| from.read_exact(bytes));
+        read.map_err(TextError::at(&self.path))
     }
 
     pub(super) fn is_checked(&self) -> bool {
@@ -337,16 +334,8 @@ impl Tokens {
         let (mut at, mut bytes) = (0, Vec::new());
         while at < self.count {
             let count = (self.count - at).min(CHUNK as u64) as usize;
-            match &self.storage {
-                TokenStorage::Memory(tokens) => {
-                    let tokens = &tokens[at as usize..at as usize + count];
-                    bytes = tokens.iter().flat_map(|token| token.to_le_bytes()).collect();
-                }
-                TokenStorage::File(file) => {
-                    bytes.resize(2 * count, 0);
-                    read_at(file, 2 * at, &mut bytes).map_err(TextError::at(&self.path))?;
-                }
-            }
+            bytes.resize(2 * count, 0);
+            self.read_bytes(at, &mut bytes)?;
             hash.update(&bytes);
             at += count as u64;
             seen(2 * at)?;
@@ -404,12 +393,6 @@ fn open(path: &Path) -> Result<(File, u64), TextError> {
     };
     let expected = "tokens of two bytes each".to_owned();
     Err(TextError::Bad { path: path.to_owned(), expected, found, remedy: REMAKE_ADVICE })
-}
-
-fn read_at(file: &Mutex<File>, at: u64, bytes: &mut [u8]) -> io::Result<()> {
-    let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-    file.seek(SeekFrom::Start(at))?;
-    file.read_exact(bytes)
 }
 
 /// A record that a file of this length and time had this sum.

@@ -172,9 +172,9 @@ pub fn obtain(
     say: &mut dyn FnMut(&str),
     cancelled: &dyn Fn() -> bool,
 ) -> Result<(Corpus, Vec<String>), TextError> {
-    let (found, warnings) = search(choice, wanted, sources)?;
-    let corpus = match found {
-        CorpusSource::Tokens(folder, _) => {
+    let TextStatus { source, warnings, files, .. } = status(choice, wanted, sources)?;
+    let corpus = match source {
+        TextSource::Tokens(folder) => {
             let corpus = Corpus::open(&folder, wanted.context)?;
             let mut lines = SparseLines::new(say);
             corpus.check_large(&folder, sources.cache.as_deref(), &mut |done, total| {
@@ -183,7 +183,7 @@ pub fn obtain(
             })?;
             corpus
         }
-        CorpusSource::Text(path, files) => {
+        TextSource::Text(path) => {
             if let Some(dropped) = dropped_marks(&files) {
                 say(&dropped);
             }
@@ -201,7 +201,7 @@ pub fn obtain(
                 cancelled,
             )?
         }
-        CorpusSource::Nothing => generated(wanted)?,
+        TextSource::Synthetic => generated(wanted)?,
     };
     Ok((corpus, warnings))
 }
@@ -213,6 +213,15 @@ pub struct TextStatus {
     /// The number of distinct tokens, unless that depends on the text.
     pub vocabulary: Option<usize>,
     pub warnings: Vec<String>,
+    /// The files of text.
+    files: Vec<TextFile>,
+}
+
+impl TextStatus {
+    fn new(source: TextSource, wanted: TextNeeds) -> TextStatus {
+        let vocabulary = (wanted.tokenizer == TokenizerKind::Gpt2).then(|| Tokenizer::Gpt2.vocabulary_size());
+        TextStatus { source, vocabulary, warnings: Vec::new(), files: Vec::new() }
+    }
 }
 
 /// Predicts the outcome of [`obtain`].
@@ -221,38 +230,15 @@ pub struct TextStatus {
 ///
 /// Fails where the names and lengths of files and `meta.json` show that [`obtain`] would fail.
 pub fn status(choice: &DataChoice, wanted: TextNeeds, sources: &TextSources) -> Result<TextStatus, TextError> {
-    let (found, warnings) = search(choice, wanted, sources)?;
-    let of_text = (wanted.tokenizer == TokenizerKind::Gpt2).then(|| Tokenizer::Gpt2.vocabulary_size());
-    let (source, vocabulary) = match found {
-        CorpusSource::Tokens(folder, tokenizer) => (TextSource::Tokens(folder), Some(tokenizer.vocabulary_size())),
-        CorpusSource::Text(path, _) => (TextSource::Text(path), of_text),
-        CorpusSource::Nothing => (TextSource::Synthetic, of_text),
-    };
-    Ok(TextStatus { source, vocabulary, warnings })
+    match choice {
+        DataChoice::Automatic => automatic(wanted, sources.folder.as_deref()),
+        DataChoice::Folder(folder) => at(folder.as_ref(), wanted),
+        DataChoice::Synthetic => Ok(TextStatus::new(TextSource::Synthetic, wanted)),
+    }
 }
 
-enum CorpusSource {
-    Tokens(PathBuf, Tokenizer),
-    Text(PathBuf, Vec<TextFile>),
-    /// Synthetic text, where nothing is found or searched.
-    Nothing,
-}
-
-fn search(
-    choice: &DataChoice,
-    wanted: TextNeeds,
-    sources: &TextSources,
-) -> Result<(CorpusSource, Vec<String>), TextError> {
+fn automatic(wanted: TextNeeds, folder: Option<&Path>) -> Result<TextStatus, TextError> {
     let mut warnings = Vec::new();
-    let found = match choice {
-        DataChoice::Automatic => automatic(wanted, sources.folder.as_deref(), &mut warnings)?,
-        DataChoice::Folder(folder) => at(folder.as_ref(), wanted, &mut warnings)?,
-        DataChoice::Synthetic => CorpusSource::Nothing,
-    };
-    Ok((found, warnings))
-}
-
-fn automatic(wanted: TextNeeds, folder: Option<&Path>, warnings: &mut Vec<String>) -> Result<CorpusSource, TextError> {
     let reason = match folder {
         None => format!("{FOLDER_VARIABLE} names no folder, nor does the preset"),
         Some(folder) => {
@@ -260,32 +246,38 @@ fn automatic(wanted: TextNeeds, folder: Option<&Path>, warnings: &mut Vec<String
             let folders = SUBFOLDERS.map(|subfolder| folder.join(subfolder)).into_iter().filter(|path| path.is_dir());
             let itself = Some(folder.to_owned()).filter(|folder| holds_tokens(folder));
             for path in itself.into_iter().chain(folders) {
-                match at(&path, wanted, warnings) {
+                match at(&path, wanted) {
                     Err(error @ TextError::OtherTokenizer { .. }) => warnings.push(error.to_string()),
                     Err(error) if error.is_absence() => {}
-                    outcome => return outcome,
+                    Err(error) => return Err(error),
+                    Ok(mut found) => {
+                        found.warnings.splice(..0, warnings);
+                        return Ok(found);
+                    }
                 }
             }
             format!("{FOLDER_VARIABLE}: {}", TextError::NoText(folder.to_owned()))
         }
     };
     warnings.push(format!("no text was found, and {GENERATED} takes its place: {reason}"));
-    Ok(CorpusSource::Nothing)
+    Ok(TextStatus { warnings, ..TextStatus::new(TextSource::Synthetic, wanted) })
 }
 
 /// Finds the tokens in a folder, or the text at a path.
-fn at(path: &Path, wanted: TextNeeds, warnings: &mut Vec<String>) -> Result<CorpusSource, TextError> {
+fn at(path: &Path, wanted: TextNeeds) -> Result<TextStatus, TextError> {
     if !holds_tokens(path) {
         return text(path, text_at(path)?, wanted);
     }
     let tokenizer = Corpus::check(path, wanted.context)?;
     let found = tokenizer.kind();
     if found == wanted.tokenizer {
+        let mut status = TextStatus::new(TextSource::Tokens(path.to_owned()), wanted);
+        status.vocabulary = Some(tokenizer.vocabulary_size());
         if !path.join(Meta::FILE).exists() {
             let path = path.display();
-            warnings.push(format!("{path}: there is no {}, so the tokens are taken for GPT-2's", Meta::FILE));
+            status.warnings.push(format!("{path}: there is no {}, so the tokens are taken for GPT-2's", Meta::FILE));
         }
-        return Ok(CorpusSource::Tokens(path.to_owned(), tokenizer));
+        return Ok(status);
     }
     match text_at(path) {
         Ok(files) => text(path, files, wanted),
@@ -306,7 +298,7 @@ fn text_at(path: &Path) -> Result<Vec<TextFile>, TextError> {
 
 /// Refuses files that are too short for one sequence for training and one for validation: no token is shorter than a
 /// byte.
-fn text(path: &Path, files: Vec<TextFile>, wanted: TextNeeds) -> Result<CorpusSource, TextError> {
+fn text(path: &Path, files: Vec<TextFile>, wanted: TextNeeds) -> Result<TextStatus, TextError> {
     let lengths =
         files.iter().map(|file| file.path.metadata().map(|data| data.len()).map_err(TextError::at(&file.path)));
     let (bytes, least) = (lengths.sum::<Result<u64, TextError>>()?, 2 * (wanted.context as u64 + 1));
@@ -318,7 +310,7 @@ fn text(path: &Path, files: Vec<TextFile>, wanted: TextNeeds) -> Result<CorpusSo
             remedy: "take more text, or a shorter context",
         });
     }
-    Ok(CorpusSource::Text(path.to_owned(), files))
+    Ok(TextStatus { files, ..TextStatus::new(TextSource::Text(path.to_owned()), wanted) })
 }
 
 /// Opens the tokens of text in the cache, and makes them first if missing.

@@ -22,7 +22,7 @@ use valleyscope_engine::quantity::ValidationFraction;
 use valleyscope_engine::random::{Key, Stream};
 use valleyscope_runs::plain_file::{self, Links};
 
-use super::output::{Begun, TokenFiles, TokenPlan};
+use super::output::{self, ResumeState, TokenBatch, TokenPlan};
 use super::prepare::BLOCKS_PER_THREAD;
 use super::{END_OF_TEXT, Meta, PreparationProgress, SourceFile, Split, Stage, TextError, Tokenizer, tokenizer};
 use crate::dataset::download::DownloadFile;
@@ -78,64 +78,38 @@ impl WebText<'_> {
     ) -> Result<Meta, TextError> {
         let files = find(self.folder)?;
         let packs = packs(self.folder, &files)?;
-        let stamps = stamps(&files)?;
+        let stamps: Vec<_> = files.iter().map(stamp).collect();
         let sources = sums(&files, progress, cancelled)?;
         let parts = packs.iter().map(|pack| pack.start..pack.start + pack.length).collect();
         let plan = TokenPlan { tokenizer: Tokenizer::Gpt2, fraction: self.fraction, sources, parts };
-        let mut output = match TokenFiles::begin(out, &plan, self.replace, cancelled)? {
-            Begun::Complete(meta) => return Ok(meta),
-            Begun::Unfinished(output) => output,
-        };
-        output.report_beginning(progress);
-        let outcome = self.tokenize(&packs, &mut output, progress, cancelled);
-        // A pack that is being written usually looks damaged, so files are compared first.
-        let is_cancelled = matches!(outcome, Err(TextError::Cancelled));
-        let changed = if is_cancelled { None } else { changed(&files, &stamps) };
-        output.end(changed.map_or(outcome, |path| Err(TextError::Changed(path))))
+        output::make(out, &plan, self.replace, progress, cancelled, |state| {
+            let batch = self.batch(&packs, state);
+            // A pack that is being written usually looks damaged, so files are compared first.
+            match files.iter().zip(&stamps).find(|(path, before)| stamp(path) != **before) {
+                Some((path, _)) => Err(TextError::Changed(path.clone())),
+                None => batch,
+            }
+        })
     }
 
-    /// Makes the tokens of the packs that are not in the files yet.
-    fn tokenize(
-        &self,
-        packs: &[Pack],
-        output: &mut TokenFiles<'_>,
-        progress: &mut dyn FnMut(PreparationProgress),
-        cancelled: &dyn Fn() -> bool,
-    ) -> Result<(), TextError> {
-        loop {
-            progress(output.progress());
-            let begin = output.state().part;
-            let end = packs.len().min(begin + BLOCKS_PER_THREAD * rayon::current_num_threads());
-            if begin == end {
-                return Ok(());
-            }
-            let tokenized: Vec<_> = packs[begin..end].par_iter().map(|pack| tokens(pack, self.fraction)).collect();
-            for tokens in tokenized {
-                for (split, tokens) in Split::ALL.into_iter().zip(tokens?) {
-                    output.append(split, &tokens)?;
-                }
-            }
-            output.reached(end, packs.get(end).map_or(0, |pack| pack.start), cancelled)?;
+    /// Makes the tokens of the next packs; none at the end.
+    fn batch(&self, packs: &[Pack], state: &ResumeState) -> Result<Option<TokenBatch>, TextError> {
+        let end = packs.len().min(state.part + BLOCKS_PER_THREAD * rayon::current_num_threads());
+        if state.part == end {
+            return Ok(None);
         }
+        let tokenized = packs[state.part..end].par_iter().map(|pack| tokens(pack, self.fraction));
+        let tokenized = tokenized.collect::<Result<Vec<_>, TextError>>()?.into_iter();
+        let tokens = tokenized.flat_map(|tokens| Split::ALL.into_iter().zip(tokens)).collect();
+        Ok(Some(TokenBatch { tokens, part: end, at: packs.get(end).map_or(0, |pack| pack.start) }))
     }
 }
 
-/// Reads the length and the time of the last change of each file. Sums cannot be used, as packs are not read in the
-/// order of the files' bytes.
-fn stamps(files: &[PathBuf]) -> Result<Vec<(u64, SystemTime)>, TextError> {
-    let stamp = |path: &PathBuf| {
-        let found = path.metadata().and_then(|found| Ok((found.len(), found.modified()?)));
-        found.map_err(TextError::at(path))
-    };
-    files.iter().map(stamp).collect()
-}
-
-/// Finds the first file whose length or time of change differs from `before`.
-fn changed(files: &[PathBuf], before: &[(u64, SystemTime)]) -> Option<PathBuf> {
-    let is_same = |(path, before): &(&PathBuf, &(u64, SystemTime))| {
-        stamps(std::slice::from_ref(*path)).is_ok_and(|now| now[0] == **before)
-    };
-    files.iter().zip(before).find(|pair| !is_same(pair)).map(|(path, _)| path.clone())
+/// Reads the length and the time of the last change of a file. Sums cannot be used, as packs are not read in the order of
+/// the files' bytes.
+fn stamp(path: &PathBuf) -> Option<(u64, SystemTime)> {
+    let found = path.metadata().ok()?;
+    Some((found.len(), found.modified().ok()?))
 }
 
 /// Finds the files that can be packs or archives of them, in a folder and in the subfolders into which archives are

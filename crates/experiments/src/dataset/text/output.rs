@@ -27,14 +27,8 @@ const LOCK: &str = ".tokens.lock";
 /// The interval between saves of the state.
 const SAVE_EVERY: Duration = Duration::from_secs(2);
 
-/// The outcome of beginning or resuming the work.
-pub(super) enum Begun<'a> {
-    Complete(super::Meta),
-    Unfinished(TokenFiles<'a>),
-}
-
 /// The unfinished files of tokens of a plan.
-pub(super) struct TokenFiles<'a> {
+struct TokenFiles<'a> {
     folder: &'a Path,
     plan: &'a TokenPlan,
     state: ResumeState,
@@ -48,35 +42,57 @@ pub(super) struct TokenFiles<'a> {
     _lock: File,
 }
 
-impl TokenFiles<'_> {
-    /// Begins the work in a folder, which is created if needed, or resumes it. Waits until no other process works
-    /// there. Existing other tokens are refused, unless they may be replaced.
-    pub(super) fn begin<'a>(
-        folder: &'a Path,
-        plan: &'a TokenPlan,
-        replace: bool,
-        cancelled: &dyn Fn() -> bool,
-    ) -> Result<Begun<'a>, TextError> {
-        fs::create_dir_all(folder).map_err(|source| match source.kind() {
-            io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => TextError::NoFolder(folder.to_owned()),
-            _ => TextError::at(folder)(source),
-        })?;
-        let lock = dataset::wait(&folder.join(LOCK), &mut || (), cancelled).map_err(TextError::at(folder))?;
-        let lock = lock.ok_or(TextError::Cancelled)?;
-        AtomicFile::clear(folder).map_err(TextError::at(folder))?;
-        let state = match ResumeState::read(folder) {
-            Ok(Some(state)) if plan.fits(&state) => state,
-            Ok(Some(_)) if !replace => return Err(TextError::OtherJob(folder.to_owned())),
-            Err(error) if !replace => return Err(error),
-            Ok(None) => match present(folder, plan, replace)? {
-                Some(meta) => return Ok(Begun::Complete(meta)),
-                None => plan.beginning(),
-            },
-            _ => plan.beginning(),
-        };
-        TokenFiles::open(folder, plan, state, lock).map(Begun::Unfinished)
-    }
+/// The tokens of some text, each part with the file that it is for, as they follow each other there.
+pub(super) struct TokenBatch {
+    pub tokens: Vec<(Split, Vec<u8>)>,
+    /// The position behind the text, as in [`ResumeState`].
+    pub part: usize,
+    pub at: u64,
+}
 
+/// Makes the tokens of a plan in a folder, which is created if needed, or resumes that. Waits until no other process
+/// works there. Existing other tokens are refused, unless they may be replaced. `next` makes the tokens behind a state;
+/// none at the end.
+pub(super) fn make(
+    folder: &Path,
+    plan: &TokenPlan,
+    replace: bool,
+    progress: &mut dyn FnMut(PreparationProgress),
+    cancelled: &dyn Fn() -> bool,
+    mut next: impl FnMut(&ResumeState) -> Result<Option<TokenBatch>, TextError>,
+) -> Result<Meta, TextError> {
+    fs::create_dir_all(folder).map_err(|source| match source.kind() {
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => TextError::NoFolder(folder.to_owned()),
+        _ => TextError::at(folder)(source),
+    })?;
+    let lock = dataset::wait(&folder.join(LOCK), cancelled).map_err(TextError::at(folder))?;
+    let lock = lock.ok_or(TextError::Cancelled)?;
+    AtomicFile::clear(folder).map_err(TextError::at(folder))?;
+    let state = match ResumeState::read(folder) {
+        Ok(Some(state)) if plan.fits(&state) => state,
+        Ok(Some(_)) if !replace => return Err(TextError::OtherJob(folder.to_owned())),
+        Err(error) if !replace => return Err(error),
+        Ok(None) => match present(folder, plan, replace)? {
+            Some(meta) => return Ok(meta),
+            None => plan.beginning(),
+        },
+        _ => plan.beginning(),
+    };
+    let mut output = TokenFiles::open(folder, plan, state, lock)?;
+    if output.is_restarted {
+        progress(PreparationProgress { stage: Stage::Restarting, ..plan.progress(&output.state) });
+    }
+    loop {
+        progress(plan.progress(&output.state));
+        match next(&output.state) {
+            Ok(Some(batch)) => output.append(batch, cancelled)?,
+            Ok(None) => return output.finish(),
+            Err(error) => return Err(output.given_up(error)),
+        }
+    }
+}
+
+impl TokenFiles<'_> {
     /// Opens the files and truncates them to the lengths in the state. If their bytes have changed since they were
     /// written, the work starts over.
     fn open<'a>(
@@ -116,22 +132,15 @@ impl TokenFiles<'_> {
         Ok(output)
     }
 
-    pub(super) fn state(&self) -> &ResumeState {
-        &self.state
-    }
-
-    pub(super) fn append(&mut self, split: Split, tokens: &[u8]) -> Result<(), TextError> {
-        let written = self.files[split.index()].write_all(tokens);
-        written.map_err(|source| failed(self.folder, split, source))?;
-        self.sums[split.index()].update(tokens);
-        self.state.tokens[split.index()] += tokens.len() as u64 / 2;
-        Ok(())
-    }
-
-    /// Records that all tokens before a position are written. The record is saved at intervals, and on cancellation,
-    /// which is an error.
-    pub(super) fn reached(&mut self, part: usize, at: u64, cancelled: &dyn Fn() -> bool) -> Result<(), TextError> {
-        (self.state.part, self.state.at) = (part, at);
+    /// Appends tokens. The state is saved at intervals, and on cancellation, which is an error.
+    fn append(&mut self, batch: TokenBatch, cancelled: &dyn Fn() -> bool) -> Result<(), TextError> {
+        for (split, tokens) in batch.tokens {
+            let written = self.files[split.index()].write_all(&tokens);
+            written.map_err(|source| failed(self.folder, split, source))?;
+            self.sums[split.index()].update(&tokens);
+            self.state.tokens[split.index()] += tokens.len() as u64 / 2;
+        }
+        (self.state.part, self.state.at) = (batch.part, batch.at);
         if cancelled() {
             self.save()?;
             return Err(TextError::Cancelled);
@@ -143,17 +152,6 @@ impl TokenFiles<'_> {
         Ok(())
     }
 
-    /// Reports [`Stage::Restarting`] if the folder had unfinished tokens that could not be resumed.
-    pub(super) fn report_beginning(&self, progress: &mut dyn FnMut(PreparationProgress)) {
-        if self.is_restarted {
-            progress(PreparationProgress { stage: Stage::Restarting, ..self.progress() });
-        }
-    }
-
-    pub(super) fn progress(&self) -> PreparationProgress {
-        self.plan.progress(&self.state)
-    }
-
     /// Saves the state, after the tokens have reached the disk.
     fn save(&mut self) -> Result<(), TextError> {
         for (split, file) in Split::ALL.into_iter().zip(&self.files) {
@@ -163,21 +161,20 @@ impl TokenFiles<'_> {
         self.state.write(self.folder)
     }
 
-    /// Finishes the work, or removes its files where the text has changed meanwhile. A file that cannot be removed does
-    /// no harm: its state does not fit the plan of the changed text.
-    pub(super) fn end(self, outcome: Result<(), TextError>) -> Result<super::Meta, TextError> {
-        let Err(error) = outcome else { return self.finish() };
+    /// Removes the files where the text has changed meanwhile. A file that cannot be removed does no harm: its state does
+    /// not fit the plan of the changed text.
+    fn given_up(self, error: TextError) -> TextError {
         if matches!(error, TextError::Changed(_)) {
             let parts = Split::ALL.map(|split| part_path(self.folder, split));
             for path in parts.into_iter().chain([self.folder.join(STATE_FILE)]) {
                 let _ = fs::remove_file(path);
             }
         }
-        Err(error)
+        error
     }
 
     /// Renames the files, and writes their description.
-    fn finish(mut self) -> Result<super::Meta, TextError> {
+    fn finish(mut self) -> Result<Meta, TextError> {
         self.save()?;
         let mut part = |split: Split| {
             let file = &mut self.files[split.index()];
@@ -218,15 +215,15 @@ fn sum_of_first(mut file: &File, bytes: u64) -> io::Result<Option<crc32fast::Has
 
 /// Reads the description of the tokens if they are complete and intact. Other tokens are an error, unless they may be
 /// replaced.
-fn present(folder: &Path, plan: &TokenPlan, replace: bool) -> Result<Option<super::Meta>, TextError> {
-    let names = [Split::Train.file_name(), Split::Validation.file_name(), super::Meta::FILE];
+fn present(folder: &Path, plan: &TokenPlan, replace: bool) -> Result<Option<Meta>, TextError> {
+    let names = [Split::Train.file_name(), Split::Validation.file_name(), Meta::FILE];
     let mut paths = names.iter().map(|name| folder.join(name));
     let Some(path) = paths.find(|path| path.symlink_metadata().is_ok()) else { return Ok(None) };
-    let has_sum = |meta: &super::Meta, split: Split| {
+    let has_sum = |meta: &Meta, split: Split| {
         let file = plain_file::open(&final_path(folder, split), Links::Followed);
         file.and_then(|mut file| download::sum(&mut file)).is_ok_and(|sum| sum == meta.part(split).sha256)
     };
-    match super::Meta::read(folder) {
+    match Meta::read(folder) {
         Ok(Some(meta))
             if meta == plan.meta([meta.train.clone(), meta.val.clone()])
                 && Split::ALL.into_iter().all(|split| has_sum(&meta, split)) =>
@@ -379,18 +376,18 @@ impl TokenPlan {
         format!("{:x}", Sha256::digest(all))
     }
 
-    pub(super) fn beginning(&self) -> ResumeState {
+    fn beginning(&self) -> ResumeState {
         let at = self.parts.first().map_or(0, |part| part.start);
         ResumeState { job: self.sum(), part: 0, at, tokens: [0; 2], sums: [0; 2] }
     }
 
     /// Whether a state is possible for this work.
-    pub(super) fn fits(&self, state: &ResumeState) -> bool {
+    fn fits(&self, state: &ResumeState) -> bool {
         let is_in_part = || self.parts.get(state.part).is_some_and(|part| part.contains(&state.at));
         state.job == self.sum() && (state.part == self.parts.len() || is_in_part())
     }
 
-    pub(super) fn progress(&self, state: &ResumeState) -> PreparationProgress {
+    fn progress(&self, state: &ResumeState) -> PreparationProgress {
         let length = |parts: &[ops::Range<u64>]| parts.iter().map(|part| part.end - part.start).sum::<u64>();
         let parts = &self.parts;
         let done = parts.get(state.part).map_or(0, |part| state.at - part.start);
@@ -402,7 +399,7 @@ impl TokenPlan {
         }
     }
 
-    pub(super) fn meta(&self, [train, val]: [TokenFile; 2]) -> Meta {
+    fn meta(&self, [train, val]: [TokenFile; 2]) -> Meta {
         Meta {
             tokenizer: self.tokenizer.kind().name().to_owned(),
             vocabulary_size: self.tokenizer.vocabulary_size(),
@@ -439,7 +436,7 @@ impl ResumeState {
         read_json(folder.join(STATE_FILE), Links::Refused, 1 << 16, expected, remedy)
     }
 
-    pub(super) fn write(&self, folder: &Path) -> Result<(), TextError> {
+    fn write(&self, folder: &Path) -> Result<(), TextError> {
         let path = folder.join(STATE_FILE);
         let text = serde_json::to_string(self).expect("it is plain");
         write_plain_file(&path, text.as_bytes()).map_err(TextError::at(&path))

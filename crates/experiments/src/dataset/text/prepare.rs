@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use valleyscope_engine::quantity::ValidationFraction;
 use valleyscope_runs::plain_file::{self, Links};
 
-use super::output::{Begun, PreparationProgress, ResumeState, Stage, TokenFiles, TokenPlan};
+use super::output::{self, PreparationProgress, Stage, TokenBatch, TokenPlan};
 use super::sources::{CharacterSet, Scanned, byte_of_character, scan};
 use super::tokenizer::{self, Alphabet};
 use super::{END_OF_TEXT, Meta, SourceFile, Split, TextError, TextFile, Tokenizer, TokenizerKind};
@@ -70,40 +70,21 @@ impl Preparation<'_> {
         progress: &mut dyn FnMut(PreparationProgress),
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Meta, TextError> {
-        let mut output = match TokenFiles::begin(folder, &job.plan, self.replace, cancelled)? {
-            Begun::Complete(meta) => return Ok(meta),
-            Begun::Unfinished(output) => output,
-        };
-        let outcome = tokenize(job, &mut output, progress, cancelled);
-        output.end(outcome)
-    }
-}
-
-/// Makes the tokens of a job that are not in its files yet.
-fn tokenize(
-    job: &PreparationJob<'_>,
-    output: &mut TokenFiles<'_>,
-    progress: &mut dyn FnMut(PreparationProgress),
-    cancelled: &dyn Fn() -> bool,
-) -> Result<(), TextError> {
-    let mut blocks = Blocks::from_state(job, output.state());
-    output.report_beginning(progress);
-    loop {
-        progress(output.progress());
-        let batch = next_batch(&mut blocks)?;
-        if batch.is_empty() {
-            return Ok(());
-        }
-        let tokenized: Vec<_> = batch.par_iter().map(|block| tokens(&job.plan.tokenizer, block)).collect();
-        for (block, tokens) in batch.iter().zip(tokenized) {
-            let tokens = tokens.map_err(|error| match error {
+        let mut blocks = Blocks { job, range: 0, at: 0, reading: None, buffer: Vec::new() };
+        output::make(folder, &job.plan, self.replace, progress, cancelled, |state| {
+            (blocks.range, blocks.at) = (state.part, state.at);
+            let batch = next_batch(&mut blocks)?;
+            if batch.is_empty() {
+                return Ok(None);
+            }
+            let tokens = batch.par_iter().map(|block| match tokens(&job.plan.tokenizer, block) {
                 // All characters are known from reading the text.
-                TextError::UnknownCharacter(_) => TextError::Changed(job.files[block.file].path.clone()),
-                other => other,
+                Err(TextError::UnknownCharacter(_)) => Err(TextError::Changed(job.files[block.file].path.clone())),
+                tokens => Ok((block.split, tokens?)),
             });
-            output.append(block.split, &tokens?)?;
-        }
-        output.reached(blocks.range, blocks.at, cancelled)?;
+            let tokens = tokens.collect::<Result<_, TextError>>()?;
+            Ok(Some(TokenBatch { tokens, part: blocks.range, at: blocks.at }))
+        })
     }
 }
 
@@ -233,14 +214,14 @@ pub(super) struct TextBlock {
 
 /// The largest number of bytes of a block. A stretch of text of this length without a word after white space is cut at
 /// an arbitrary position; so the blocks depend only on the text.
-pub(super) const LONGEST: usize = 1 << 18;
+const LONGEST: usize = 1 << 18;
 
 /// Reads the blocks of a job from a given position on.
-pub(super) struct Blocks<'a> {
+struct Blocks<'a> {
     job: &'a PreparationJob<'a>,
     /// The range of the next block, and the block's beginning.
-    pub range: usize,
-    pub at: u64,
+    range: usize,
+    at: u64,
     reading: Option<HashedFile>,
     buffer: Vec<u8>,
 }
@@ -262,11 +243,7 @@ impl HashedFile {
     }
 }
 
-impl<'a> Blocks<'a> {
-    pub(super) fn from_state(job: &'a PreparationJob<'a>, state: &ResumeState) -> Blocks<'a> {
-        Blocks { job, range: state.part, at: state.at, reading: None, buffer: Vec::new() }
-    }
-
+impl Blocks<'_> {
     /// Reads the next block; `None` after the last.
     ///
     /// # Errors

@@ -409,7 +409,7 @@ impl RunSpec for Gpt2Spec {
     }
 
     fn data_status(&self) -> DataStatusResult {
-        let text::TextStatus { source, vocabulary, warnings } =
+        let text::TextStatus { source, vocabulary, warnings, .. } =
             text::status(&self.data, self.wanted(), &TextSources::of_this_machine())?;
         vocabulary.map_or(Ok(()), |needed| self.check_vocabulary(needed))?;
         let is_fallback = source == TextSource::Synthetic && self.data == DataChoice::Automatic;

@@ -1,4 +1,4 @@
-//! The source of a figure, and the plan to compute it.
+//! The source of a figure, and its computation.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -16,12 +16,12 @@ use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetEr
 use valleyscope_experiments::view::ViewProjection;
 use valleyscope_runs::RunFolder;
 
-use super::{FigureArgs, FigureMap, trainings};
-use crate::cli::landscape_args::with_compared;
+use super::{FigureArgs, trainings};
+use crate::cli::landscape_args::{with_compared, with_settings};
 use crate::cli::output::{ProgressLine, ProgressUnit};
 use crate::cli::run_args::RunsLocation;
 use crate::cli::sweep::{SweepRunner, Taker};
-use crate::cli::{Failure, assignment, changed, check_computable, say};
+use crate::cli::{Failure, changed, check_computable, say};
 use crate::draw::{Compared, Figure, Map, Trajectories};
 use crate::sweep::result::SweepResult;
 use crate::sweep::result::scan::{ScanError, ScanResult};
@@ -58,10 +58,27 @@ impl Layout {
     }
 }
 
-/// The source of a figure.
-#[derive(Clone)]
+/// A diagram of a figure.
+pub(super) struct SweepSource {
+    result: SweepResult,
+    /// Whether its missing pixels are to be computed.
+    is_to_compute: bool,
+}
+
+impl SweepSource {
+    fn there(result: SweepResult) -> SweepSource {
+        SweepSource { result, is_to_compute: false }
+    }
+
+    fn to_compute(preset: &SweepPreset) -> SweepSource {
+        let diagram = Diagram::new(Arc::new(preset.sweep.clone()));
+        SweepSource { result: SweepResult::of(preset, diagram, Precision::default()), is_to_compute: true }
+    }
+}
+
+/// The source of a figure, as far as it is computed.
 pub(super) enum Source {
-    Sweeps(Layout, Vec<SweepResult>),
+    Sweeps(Layout, Vec<SweepSource>),
     Scan(Box<ScanResult>),
     Trajectories(Box<Trajectories>),
     Trainings(Box<Figure>),
@@ -70,75 +87,66 @@ pub(super) enum Source {
 impl Source {
     pub(super) fn figure(&self, args: &FigureArgs) -> Figure {
         let certainty = args.certainty;
-        match self {
-            Source::Sweeps(Layout::Single, results) => match self.chosen_map(args) {
-                Ok(Some(Map::Triangle)) => Figure::triangle(&results[0], results[0].diagram.spec().metric),
-                Ok(Some(map)) => Figure::map(&results[0], results[0].diagram.spec().metric, map),
-                _ => Figure::as_in_the_paper(&results[0], certainty),
+        let (layout, results) = match self {
+            Source::Sweeps(layout, sweeps) => (layout, sweeps.iter().map(|sweep| &sweep.result).collect::<Vec<_>>()),
+            Source::Scan(result) => return Figure::scan(result),
+            Source::Trajectories(trajectories) => return Figure::landscape(trajectories),
+            Source::Trainings(figure) => return (**figure).clone(),
+        };
+        let metric = |result: &SweepResult| result.diagram.spec().metric;
+        match layout {
+            Layout::Single => match self.chosen_map(args) {
+                Ok(Some(Map::Triangle)) => Figure::triangle(results[0], metric(results[0])),
+                Ok(Some(map)) => Figure::map(results[0], metric(results[0]), map),
+                _ => Figure::as_in_the_paper(results[0], certainty),
             },
-            Source::Sweeps(Layout::Pairs, results) => {
-                Figure::pairs(&results.iter().map(|result| (result, Metric::FinalLoss)).collect::<Vec<_>>())
+            Layout::Pairs => {
+                Figure::pairs(&results.iter().map(|result| (*result, Metric::FinalLoss)).collect::<Vec<_>>())
             }
-            Source::Sweeps(Layout::MoreToy, results) => Figure::side_by_side([&results[0], &results[1]], certainty),
-            Source::Sweeps(Layout::Beside, results) => {
-                let compared = results.iter().zip(titles(results)).map(|(result, title)| {
-                    let metric = result.diagram.spec().metric;
-                    Compared { result, title, metric }
-                });
+            Layout::MoreToy => Figure::side_by_side([results[0], results[1]], certainty),
+            Layout::Beside => {
+                let titled = results.iter().zip(titles(&results));
+                let compared = titled.map(|(result, title)| Compared { result, title, metric: metric(result) });
                 let map = self.chosen_map(args).ok().flatten().unwrap_or(Map::Winner { certainty });
                 Figure::compared(&compared.collect::<Vec<_>>(), map, 0)
             }
-            Source::Scan(result) => Figure::scan(result),
-            Source::Trajectories(trajectories) => Figure::landscape(trajectories),
-            Source::Trainings(figure) => (**figure).clone(),
         }
     }
 
-    fn shows_winners(&self) -> bool {
+    pub(super) fn shows_winners(&self) -> bool {
         matches!(self, Source::Sweeps(layout, _) if *layout != Layout::Pairs)
     }
 
     /// The diagrams of a figure that may be another map than that of winners.
     pub(super) fn diagrams(&self) -> Vec<&Diagram> {
         match self {
-            Source::Sweeps(Layout::Single | Layout::Beside, results) => {
-                results.iter().map(|result| &result.diagram).collect()
+            Source::Sweeps(Layout::Single | Layout::Beside, sweeps) => {
+                sweeps.iter().map(|sweep| &sweep.result.diagram).collect()
             }
             _ => Vec::new(),
         }
     }
 }
 
-/// The work needed for a figure's source.
-pub(super) enum Plan {
-    /// No work: the source exists.
-    There(Source),
-    /// Diagrams, computed or existing.
-    Sweeps(Layout, Vec<SweepSource>),
-    /// A simulation from its start.
-    Simulate(Box<Trajectories>),
-}
-
-impl Plan {
-    pub(super) fn of(name: &OsStr, args: &FigureArgs) -> Result<Plan, Failure> {
-        let plan = Plan::of_name(name, args)?;
-        let plan = match plan {
-            Plan::Sweeps(Layout::Single, sources) if !args.beside.is_empty() => beside(sources, args)?,
-            plan => plan,
+impl Source {
+    pub(super) fn of(name: &OsStr, args: &FigureArgs) -> Result<Source, Failure> {
+        let source = match Source::of_name(name, args)? {
+            Source::Sweeps(Layout::Single, sweeps) if !args.beside.is_empty() => beside(sweeps, args)?,
+            source => source,
         };
-        plan.outline().chosen_map(args)?;
-        Ok(plan)
+        source.chosen_map(args)?;
+        Ok(source)
     }
 
-    fn of_name(name: &OsStr, args: &FigureArgs) -> Result<Plan, Failure> {
+    fn of_name(name: &OsStr, args: &FigureArgs) -> Result<Source, Failure> {
         let composed = Layout::named(name);
         if let Some((layout, sweeps)) = composed.filter(|_| args.runs.is_none()) {
             refuse_set(name, args, "is made of two presets")?;
             let sweep = |name| {
                 let own = built_in_sweep(name);
-                SweepSource::Computed(Box::new(as_asked(own.clone(), &own, args.quick)))
+                SweepSource::to_compute(&as_asked(own.clone(), &own, args.quick))
             };
-            return Ok(Plan::Sweeps(layout, Vec::from(sweeps.map(sweep))));
+            return Ok(Source::Sweeps(layout, Vec::from(sweeps.map(sweep))));
         }
         let loaded = Library::open().load(name);
         let is_trainings = |preset: &Preset| preset.workload().is_some_and(|workload| workload.scanned().is_empty());
@@ -146,7 +154,7 @@ impl Plan {
             Ok(loaded) if is_trainings(&loaded.preset) => {
                 refuse_computing(name, args, "is drawn from runs that are there")?;
                 let figure = trainings::figure(name, &loaded.preset, args.runs.as_deref())?;
-                Ok(Plan::There(Source::Trainings(Box::new(figure))))
+                Ok(Source::Trainings(Box::new(figure)))
             }
             Err(error) if args.runs.is_some() && composed.is_none() => Err(Failure::bad_input(error)),
             _ if args.runs.is_some() => Err(Failure::BadInput(anyhow!(
@@ -155,29 +163,24 @@ impl Plan {
             ))),
             Ok(loaded) => {
                 let changed = changed(&loaded.preset, &args.set)?;
-                Plan::of_preset(name, changed, &loaded.preset, args)
+                Source::of_preset(name, changed, &loaded.preset, args)
             }
             Err(error) => {
                 let source = result_named(name, error)?;
                 refuse_computing(name, args, "holds results already")?;
-                Ok(match source {
-                    Source::Sweeps(layout, results) => {
-                        Plan::Sweeps(layout, results.into_iter().map(|it| SweepSource::There(Box::new(it))).collect())
-                    }
-                    source => Plan::There(source),
-                })
+                Ok(source)
             }
         }
     }
 
-    /// The plan of a preset that the command line has changed from `before`.
-    fn of_preset(name: &OsStr, changed: Preset, before: &Preset, args: &FigureArgs) -> Result<Plan, Failure> {
+    /// The source of a preset that the command line has changed from `before`.
+    fn of_preset(name: &OsStr, changed: Preset, before: &Preset, args: &FigureArgs) -> Result<Source, Failure> {
         if let (Preset::Sweep(changed), Preset::Sweep(before)) = (&changed, before) {
             let asked = as_asked(changed.clone(), before, args.quick);
-            return Ok(Plan::Sweeps(Layout::Single, vec![SweepSource::Computed(Box::new(asked))]));
+            return Ok(Source::Sweeps(Layout::Single, vec![SweepSource::to_compute(&asked)]));
         }
         match changed.as_changed_from(before) {
-            Preset::Landscape(preset) => Plan::of_landscape(preset, args),
+            Preset::Landscape(preset) => Source::of_landscape(preset, args),
             other => {
                 let (kind, command) = (other.kind(), other.command(&name.display().to_string()));
                 Err(Failure::BadInput(anyhow!(
@@ -189,7 +192,7 @@ impl Plan {
         }
     }
 
-    fn of_landscape(preset: LandscapePreset, args: &FigureArgs) -> Result<Plan, Failure> {
+    fn of_landscape(preset: LandscapePreset, args: &FigureArgs) -> Result<Source, Failure> {
         let mut preset = with_compared(preset, &args.beside)?;
         check_computable(&preset)?;
         let specs = preset.simulations.iter_mut().filter_map(|simulation| simulation.spec.as_mut());
@@ -203,41 +206,12 @@ impl Plan {
             preset.view.get_or_insert_default().projection = wanted;
         }
         let trajectories = Trajectories::new(&preset).map_err(Failure::bad_input)?;
-        Ok(Plan::Simulate(Box::new(trajectories)))
-    }
-
-    pub(super) fn shows_winners(&self) -> bool {
-        self.outline().shows_winners()
-    }
-
-    /// Whether the figure is one of phase diagrams, each with a map that can be chosen.
-    pub(super) fn shows_diagrams(&self) -> bool {
-        !self.outline().diagrams().is_empty()
-    }
-
-    pub(super) fn shows_a_landscape(&self) -> bool {
-        self.landscape().is_some()
+        Ok(Source::Trajectories(Box::new(trajectories)))
     }
 
     /// The landscape whose trajectories are drawn; none for another figure.
     pub(super) fn landscape(&self) -> Option<&LandscapeSpec> {
-        match self {
-            Plan::Simulate(trajectories) | Plan::There(Source::Trajectories(trajectories)) => {
-                Some(&trajectories.spec().landscape)
-            }
-            _ => None,
-        }
-    }
-
-    /// The figure's source before anything is computed.
-    pub(super) fn outline(&self) -> Source {
-        match self {
-            Plan::There(source) => source.clone(),
-            Plan::Sweeps(layout, sources) => {
-                Source::Sweeps(*layout, sources.iter().map(SweepSource::outline).collect())
-            }
-            Plan::Simulate(trajectories) => Source::Trajectories(trajectories.clone()),
-        }
+        if let Source::Trajectories(trajectories) = self { Some(&trajectories.spec().landscape) } else { None }
     }
 }
 
@@ -252,46 +226,40 @@ impl FigureComputer {
         Ok(FigureComputer { runner: SweepRunner::open(None, Precision::default())?, computed: Vec::new() })
     }
 
-    /// Executes a plan.
-    pub(super) fn source(&mut self, plan: Plan, args: &FigureArgs) -> Result<Source, Failure> {
-        let mut source = self.computed_source(plan)?;
-        if let (Some(FigureMap::Triangle), Source::Sweeps(_, results)) = (args.map, &mut source) {
-            results.iter_mut().try_for_each(|result| self.runner.measure(&mut result.diagram))?;
-        }
-        Ok(source)
-    }
-
-    fn computed_source(&mut self, plan: Plan) -> Result<Source, Failure> {
-        match plan {
-            Plan::There(source) => Ok(source),
-            Plan::Sweeps(layout, sources) => {
-                let result = |source| match source {
-                    SweepSource::There(result) => Ok(*result),
-                    SweepSource::Computed(preset) => self.sweep(&preset),
-                };
-                Ok(Source::Sweeps(layout, sources.into_iter().map(result).collect::<Result<Vec<_>, Failure>>()?))
+    /// Computes what a source lacks.
+    pub(super) fn complete(&mut self, source: &mut Source, args: &FigureArgs) -> Result<(), Failure> {
+        match source {
+            Source::Sweeps(_, sweeps) => {
+                for SweepSource { result, is_to_compute } in sweeps {
+                    if *is_to_compute {
+                        self.sweep(result)?;
+                    }
+                    if args.map.is_some() {
+                        self.runner.measure(&mut result.diagram)?;
+                    }
+                }
+                Ok(())
             }
-            Plan::Simulate(mut trajectories) => {
-                self.simulate(&mut trajectories)?;
-                Ok(Source::Trajectories(trajectories))
-            }
+            Source::Trajectories(trajectories) => self.simulate(trajectories),
+            Source::Scan(_) | Source::Trainings(_) => Ok(()),
         }
     }
 
-    fn sweep(&mut self, preset: &SweepPreset) -> Result<SweepResult, Failure> {
-        let is_same = |known: &&SweepResult| known.title == preset.title && **known.diagram.spec() == preset.sweep;
+    fn sweep(&mut self, result: &mut SweepResult) -> Result<(), Failure> {
+        let is_same =
+            |known: &&SweepResult| known.title == result.title && known.diagram.spec() == result.diagram.spec();
         if let Some(known) = self.computed.iter().find(is_same) {
-            return Ok(known.clone());
+            result.clone_from(known);
+            return Ok(());
         }
-        let mut result = unknown(preset);
         let job = SweepJob::new(Arc::clone(result.diagram.spec()), self.runner.backend);
         let done = self.runner.compute(job, &mut result.diagram)?;
         if !result.diagram.is_complete() {
             return Err(Failure::Interrupted);
         }
-        say(format_args!("{}: {}", visible(&preset.title), self.runner.speed(&done)));
+        say(format_args!("{}: {}", visible(&result.title), self.runner.speed(&done)));
         self.computed.push(result.clone());
-        Ok(result)
+        Ok(())
     }
 
     fn simulate(&self, trajectories: &mut Trajectories) -> Result<(), Failure> {
@@ -347,7 +315,8 @@ fn result_named(name: &OsStr, not_a_preset: PresetError) -> Result<Source, Failu
     let path = Path::new(name);
     let is_archive = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz"));
     if is_archive || path.is_dir() {
-        return Ok(Source::Sweeps(Layout::Single, vec![SweepResult::open(path).map_err(Failure::bad_input)?]));
+        let result = SweepResult::open(path).map_err(Failure::bad_input)?;
+        return Ok(Source::Sweeps(Layout::Single, vec![SweepSource::there(result)]));
     }
     if path.components().count() > 1 && !path.exists() {
         return Err(Failure::BadInput(anyhow!(
@@ -390,10 +359,6 @@ fn scan_of(run: &RunFolder) -> Result<ScanResult, Failure> {
     Ok(scan)
 }
 
-fn unknown(preset: &SweepPreset) -> SweepResult {
-    SweepResult::of(preset, Diagram::new(Arc::new(preset.sweep.clone())), Precision::default())
-}
-
 impl Taker for Diagram {
     fn take(&mut self, finished: Finished) -> Result<(), Failure> {
         self.insert(finished.pixel, finished.cell);
@@ -401,41 +366,25 @@ impl Taker for Diagram {
     }
 }
 
-/// The source of one of several diagrams in a figure.
-pub(super) enum SweepSource {
-    There(Box<SweepResult>),
-    Computed(Box<SweepPreset>),
-}
-
 /// The largest number of diagrams side by side.
 const MOST_DIAGRAMS: usize = 9;
 
 impl SweepSource {
-    fn outline(&self) -> SweepResult {
-        match self {
-            SweepSource::There(result) => (**result).clone(),
-            SweepSource::Computed(preset) => unknown(preset),
-        }
-    }
-
     /// The source that a text of `--beside` names.
     fn named(text: &str, first: &SweepSource, args: &FigureArgs) -> Result<SweepSource, Failure> {
         let refused = |error: anyhow::Error| Failure::BadInput(error.context(format!("--beside {text}")));
         if text.contains('=') {
-            let settings = text.split(';').map(assignment).collect::<Result<Vec<_>, _>>();
-            let settings = settings.map_err(|error| refused(anyhow!("{error}")))?;
-            let own = first.outline().preset();
-            let changed = own.with_all(settings.iter().map(|(key, value)| (key.as_str(), value.as_str())));
-            return match (changed.map_err(|error| refused(error.into()))?, own) {
+            let own = first.result.preset();
+            return match (with_settings(&own, text)?, own) {
                 (Preset::Sweep(changed), Preset::Sweep(own)) => {
-                    Ok(SweepSource::Computed(Box::new(as_asked(changed, &own, args.quick))))
+                    Ok(SweepSource::to_compute(&as_asked(changed, &own, args.quick)))
                 }
                 _ => unreachable!("a preset with another value of a field is of the same kind"),
             };
         }
         match Library::open().load(OsStr::new(text)) {
             Ok(loaded) => match loaded.preset {
-                Preset::Sweep(own) => Ok(SweepSource::Computed(Box::new(as_asked(own.clone(), &own, args.quick)))),
+                Preset::Sweep(own) => Ok(SweepSource::to_compute(&as_asked(own.clone(), &own, args.quick))),
                 other => Err(refused(anyhow!(
                     "expected settings such as noise=Multiplicative(2), a preset of the kind Sweep or results of one, and \
                      `{text}` is a {}",
@@ -443,15 +392,15 @@ impl SweepSource {
                 ))),
             },
             Err(error) => match result_named(OsStr::new(text), error)? {
-                Source::Sweeps(_, mut results) => Ok(SweepSource::There(Box::new(results.swap_remove(0)))),
+                Source::Sweeps(_, mut sweeps) => Ok(sweeps.swap_remove(0)),
                 _ => Err(refused(anyhow!("expected the results of a sweep, found the run of a scan"))),
             },
         }
     }
 }
 
-/// The plan of a diagram with those of `--beside`.
-fn beside(mut sources: Vec<SweepSource>, args: &FigureArgs) -> Result<Plan, Failure> {
+/// The source of a diagram with those of `--beside`.
+fn beside(mut sources: Vec<SweepSource>, args: &FigureArgs) -> Result<Source, Failure> {
     let count = 1 + args.beside.len();
     if count > MOST_DIAGRAMS {
         return Err(Failure::BadInput(anyhow!(
@@ -461,10 +410,10 @@ fn beside(mut sources: Vec<SweepSource>, args: &FigureArgs) -> Result<Plan, Fail
     for text in &args.beside {
         sources.push(SweepSource::named(text, &sources[0], args)?);
     }
-    Ok(Plan::Sweeps(Layout::Beside, sources))
+    Ok(Source::Sweeps(Layout::Beside, sources))
 }
 
-fn titles(results: &[SweepResult]) -> Vec<String> {
+fn titles(results: &[&SweepResult]) -> Vec<String> {
     let titled = results.iter().map(|result| TitledSweep {
         name: None,
         preset: result.sweep_preset(),
@@ -481,7 +430,7 @@ impl Source {
             return Ok(Some(Map::Runs));
         }
         let diagrams = self.diagrams();
-        if args.map == Some(FigureMap::Triangle) && !diagrams.is_empty() {
+        if args.map.is_some() && !diagrams.is_empty() {
             return match &diagrams[..] {
                 [only] if only.spec().adam().is_some() => Ok(Some(Map::Triangle)),
                 [_] => Err(Failure::BadInput(anyhow!(

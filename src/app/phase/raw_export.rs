@@ -1,0 +1,252 @@
+//! Raw arrays: the runs of a diagram are computed again in the background, and their final metrics written.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+use egui::{Context, ProgressBar, RichText, Ui};
+use valleyscope_engine::sweep::{Backend, Precision, Runs, SweepJob, SweepSpec};
+use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
+
+use super::diagram_store::DiagramStore;
+use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::jobs::{Job, Progress};
+use crate::app::shell::messages::Question;
+use crate::sweep::pool::{Pool, Sweep};
+use crate::sweep::result::{RawFormat, RawRefused};
+
+/// The interval between updates of the progress.
+const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
+/// The interval between checks for cancelling and holding.
+const TICK: Duration = Duration::from_millis(20);
+
+/// The requested raw arrays.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RawPlan {
+    format: RawFormat,
+    spec: Arc<SweepSpec>,
+    precision: Precision,
+}
+
+impl RawPlan {
+    /// Plans the raw arrays of a sweep, which must be one of the paper's.
+    fn of(spec: &Arc<SweepSpec>, precision: Precision) -> Result<RawPlan, RawRefused> {
+        Ok(RawPlan { format: RawFormat::of(spec)?, spec: Arc::clone(spec), precision })
+    }
+
+    /// Counts the rows of the diagram, each of which becomes a file.
+    pub(super) fn rows(&self) -> usize {
+        self.spec.shape()[0]
+    }
+
+    pub(super) fn file_name(&self, row: usize) -> String {
+        self.format.file_name(row)
+    }
+}
+
+/// The reason why not all rows were written. The earlier rows are complete.
+enum RawFailure {
+    /// A file exists already; nothing was computed or written.
+    Exists(String),
+    Cancelled,
+    Failed(String),
+}
+
+/// The export of raw arrays, at most one at a time.
+#[derive(Default)]
+pub(super) struct RawExports {
+    running: Option<Running>,
+    /// A plan that would replace existing files, and the name of one of these.
+    replace: Option<(RawPlan, PathBuf, String)>,
+}
+
+struct Running {
+    plan: RawPlan,
+    folder: PathBuf,
+    is_held: Arc<AtomicBool>,
+    /// Ends with the number of complete rows, and the reason why they are not all.
+    job: Job<(usize, Result<(), RawFailure>)>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.job.end();
+    }
+}
+
+impl RawExports {
+    /// Reports the end of an export. The export pauses while a diagram `is_computing`.
+    pub(super) fn poll(&mut self, is_computing: bool, requests: &mut Requests) {
+        let Some(Running { plan, folder, is_held, job }) = &self.running else { return };
+        is_held.store(is_computing, Ordering::Relaxed);
+        let Some(ended) = job.poll() else { return };
+        let (rows, outcome) = ended.unwrap_or_else(|failed| (0, Err(RawFailure::Failed(failed.to_string()))));
+        let rows = complete_rows(plan, folder, rows);
+        let report = |title: &str, text| Action::Report { title: title.to_owned(), text };
+        match outcome {
+            Ok(()) => requests.actions.push(Action::Notify(rows)),
+            Err(RawFailure::Exists(name)) => self.replace = Some((plan.clone(), folder.clone(), name)),
+            Err(RawFailure::Cancelled) => {
+                requests.actions.push(report("The export of raw arrays was cancelled", rows));
+            }
+            Err(RawFailure::Failed(reason)) => {
+                requests.actions.push(report("Not all raw arrays were exported", format!("{reason}.\n\n{rows}")));
+            }
+        }
+        self.running = None;
+    }
+
+    /// Computes the runs of a diagram again and writes them into a folder.
+    pub(super) fn begin(&mut self, ctx: &Context, pool: Pool, plan: RawPlan, folder: PathBuf, overwrite: Overwrite) {
+        let is_held = Arc::<AtomicBool>::default();
+        let (rows, held) = (Rows { pool, plan: plan.clone() }, Arc::clone(&is_held));
+        let (pixels, target) = (plan.spec.shape().iter().product::<usize>(), folder.clone());
+        let work = move |progress: &Progress| rows.write(&target, overwrite, progress, &held);
+        self.running = Some(Running { plan, folder, is_held, job: Job::with_parts(ctx, pixels as u64, work) });
+    }
+
+    /// Plans the raw arrays of the present diagram, or returns why it has none.
+    pub(super) fn plan(&self, diagrams: &DiagramStore) -> Result<RawPlan, String> {
+        let present = &diagrams.present;
+        match self.running {
+            Some(_) => Err("Raw arrays are being exported already.".to_owned()),
+            None => RawPlan::of(present.diagram.spec(), present.precision).map_err(|refused| format!("{refused}.")),
+        }
+    }
+
+    /// Shows the progress of the export, and the question about existing files.
+    pub(super) fn bar(&mut self, ui: &mut Ui, diagrams: &DiagramStore) {
+        self.ask_to_replace(ui.ctx(), diagrams);
+        let Some(Running { plan, job, .. }) = &self.running else { return };
+        let progress = job.progress();
+        let rows = progress.done() as usize / plan.spec.shape()[1];
+        ui.horizontal(|ui| {
+            let waiting = if diagrams.is_running() { ", waiting for the diagram" } else { "" };
+            let text = format!("Raw arrays: {rows} of {} rows{waiting}", plan.rows());
+            if ui.button("Cancel").accessible_name("Cancel the raw arrays").clicked() {
+                progress.cancel();
+            }
+            ui.add(egui::Label::new(RichText::new(text).small().weak()).truncate());
+        });
+        ui.add(ProgressBar::new(progress.share()).desired_height(6.0));
+        ui.ctx().request_repaint_after(UPDATE_INTERVAL);
+    }
+
+    fn ask_to_replace(&mut self, ctx: &Context, diagrams: &DiagramStore) {
+        let Some((_, folder, name)) = &self.replace else { return };
+        let question = Question {
+            id: "replace raw arrays",
+            heading: "Replace the raw arrays?",
+            text: &format!(
+                "{} holds raw arrays already, such as {name}. Replacing them can't be undone.",
+                folder.display()
+            ),
+            yes: "Replace",
+            no: "Keep the old files",
+        };
+        match (question.ask(ctx), self.replace.take()) {
+            (Some(true), Some((plan, folder, _))) => self.begin(ctx, diagrams.pool(), plan, folder, Overwrite::Yes),
+            (None, unanswered) => self.replace = unanswered,
+            _ => {}
+        }
+    }
+}
+
+/// Formats the complete rows and their folder.
+fn complete_rows(plan: &RawPlan, folder: &Path, rows: usize) -> String {
+    let (all, folder) = (plan.rows(), folder.display());
+    match rows {
+        0 => format!("None of the {all} rows is complete in {folder}."),
+        1 => format!("1 of {all} rows is complete in {folder}: {}.", plan.file_name(0)),
+        rows => {
+            let (first, last) = (plan.file_name(0), plan.file_name(rows - 1));
+            format!("{rows} of {all} rows are complete in {folder}: {first} to {last}.")
+        }
+    }
+}
+
+/// The rows of a plan, which are computed in a pool.
+struct Rows {
+    pool: Pool,
+    plan: RawPlan,
+}
+
+impl Rows {
+    /// Writes the rows' files into a folder, which is created if needed; returns the number of complete ones. While it
+    /// `is_held`, others can use the pool, and the computed pixels of a row stay.
+    fn write(
+        &self,
+        folder: &Path,
+        overwrite: Overwrite,
+        progress: &Progress,
+        is_held: &AtomicBool,
+    ) -> (usize, Result<(), RawFailure>) {
+        let RawPlan { format, spec, .. } = &self.plan;
+        let failed = |what: String| move |error: std::io::Error| RawFailure::Failed(format!("{what}: {error}"));
+        let cannot_use = || failed("cannot use the folder".to_owned());
+        let mut complete = 0;
+        let mut all = || {
+            std::fs::create_dir_all(folder).map_err(cannot_use())?;
+            let mut names = format.file_names(spec);
+            if overwrite == Overwrite::No
+                && let Some(name) = names.find(|name| folder.join(name).symlink_metadata().is_ok())
+            {
+                return Err(RawFailure::Exists(name));
+            }
+            AtomicFile::for_target(&folder.join(format.file_name(0))).map(drop).map_err(cannot_use())?;
+            for row in 0..self.plan.rows() {
+                let pixels = self.row(row, progress, is_held)?;
+                let written = format.write_row(folder, overwrite, spec, row, &pixels);
+                written.map_err(failed(format!("cannot write {}", format.file_name(row))))?;
+                complete += 1;
+            }
+            Ok(())
+        };
+        let outcome = all();
+        (complete, outcome)
+    }
+
+    fn row(&self, row: usize, progress: &Progress, is_held: &AtomicBool) -> Result<Vec<Vec<Runs>>, RawFailure> {
+        let mut pixels: Vec<Option<Vec<Runs>>> = vec![None; self.plan.spec.shape()[1]];
+        while pixels.iter().any(Option::is_none) {
+            if progress.is_cancelled() {
+                return Err(RawFailure::Cancelled);
+            }
+            if is_held.load(Ordering::Relaxed) {
+                std::thread::sleep(TICK);
+            } else if !self.compute(row, &mut pixels, progress, is_held) {
+                let reason = "a thread of the sweep has failed; its message is in the terminal";
+                return Err(RawFailure::Failed(reason.to_owned()));
+            }
+        }
+        Ok(pixels.into_iter().flatten().collect())
+    }
+
+    /// Computes the missing pixels of a row, until the row is complete, held or cancelled. Returns false if a thread
+    /// has failed.
+    fn compute(&self, row: usize, pixels: &mut [Option<Vec<Runs>>], progress: &Progress, is_held: &AtomicBool) -> bool {
+        let RawPlan { spec, precision, .. } = &self.plan;
+        let known = |[of, column]: [usize; 2]| of != row || pixels[column].is_some();
+        let job =
+            SweepJob { keep_runs: true, known: &known, ..SweepJob::new(Arc::clone(spec), Backend::new(*precision)) };
+        let sweep = Sweep::start(&self.pool, job, || {});
+        let mut stopped = false;
+        loop {
+            match sweep.finished().recv_timeout(TICK) {
+                Ok(finished) => {
+                    pixels[finished.pixel[1]] = finished.runs;
+                    progress.add_part();
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if progress.is_cancelled() || is_held.load(Ordering::Relaxed) {
+                stopped = true;
+                sweep.cancel();
+            }
+        }
+        stopped || pixels.iter().all(Option::is_some)
+    }
+}
