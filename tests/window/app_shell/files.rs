@@ -279,7 +279,7 @@ fn what_was_looked_at_comes_back() {
     assert_eq!(again.state().live().selected, selected);
     assert_eq!(again.state().live().hidden, app.state().live().hidden);
     assert!(again.state().document().view.is_in_space());
-    assert!(seen.as_ref().is_some_and(|seen| seen.contains("azimuth -133°")), "turned by 5°: {seen:?}");
+    assert!(seen.as_ref().is_some_and(|seen| seen.contains("azimuth -143°")), "turned by 5°: {seen:?}");
     assert_eq!(view(&again), seen);
     let again = stored(&again);
     assert!(storage[KEY].contains("FreeEnergy") && again[KEY].contains("FreeEnergy"), "the choice of plots too");

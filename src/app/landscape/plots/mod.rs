@@ -39,7 +39,7 @@ const BUCKETS: std::ops::RangeInclusive<usize> = 100..=500;
 /// The smallest size of a plot beside all tools; with less room, these are in a menu.
 const SMALLEST: Vec2 = vec2(150.0, 110.0);
 /// The largest width of plots in one column over their height.
-const WIDEST: f32 = 6.0;
+const WIDEST: f32 = 4.0;
 /// The smallest height of a plot in points; with less room, the panel scrolls.
 const LEAST_HEIGHT: f32 = 76.0;
 /// The height of the title of a plot, in points.
