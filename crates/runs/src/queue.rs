@@ -342,6 +342,7 @@ impl Claim {
         match launched.wait_until_at_work(START_TIMEOUT) {
             // The worker of a program that was killed before may have been faster, or has recorded why it cannot train.
             Err(LaunchError::Died { .. }) if !matches!(LockState::of(run), LockState::NeverTaken) => Ok(()),
+            Err(_) if !run.path().is_dir() => Ok(()),
             begun => Ok(begun?),
         }
     }
