@@ -217,7 +217,7 @@ impl<'a> Work<'a> {
         let path = run.path().display();
         say(format_args!("the run is in {path} ({left} more in the queue)"));
         let watch = Watch::from_now(run.clone()).with_tensorboard(self.tensorboard);
-        let mut watch = if self.jobs == 1 { watch } else { watch.as_one_of_several() };
+        let mut watch = if self.jobs == 1 { watch } else { watch.one_of_several() };
         let mut shown = Ok(None);
         let end = claim.train(self.worker, |_| {
             shown = watch.poll();

@@ -107,7 +107,7 @@ impl Watch {
     }
 
     /// Prints lines only, each with the run's name, as for one of several runs.
-    pub(crate) fn as_one_of_several(self) -> Watch {
+    pub(crate) fn one_of_several(self) -> Watch {
         let prefix = format!("{}: ", self.reader.run().shown_name());
         Watch { bar: None, logs: false, prefix, ..self }
     }

@@ -6,8 +6,9 @@ use valleyscope_engine::simulation::{Bucket, Spread};
 use super::chart::nearest_bucket;
 use crate::draw::middle;
 
-/// The number of standard errors by which a mean loss is clearly below another one.
-const CLEAR: f64 = 3.0;
+/// The number of standard errors by which a mean loss is clearly below another one: more than in a single comparison, as
+/// the largest difference of many steps counts.
+const CLEAR: f64 = 4.0;
 /// The smallest clear difference of losses, as a fraction of the lowest one.
 const CLEAR_SHARE: f64 = 0.01;
 /// The size below which a mean loss may be a remainder of random starts.

@@ -78,7 +78,7 @@ impl WebText<'_> {
     ) -> Result<Meta, TextError> {
         let files = find(self.folder)?;
         let packs = packs(self.folder, &files)?;
-        let stamps: Vec<_> = files.iter().map(stamp).collect();
+        let stamps: Vec<_> = files.iter().map(|path| stamp(path)).collect();
         let sources = sums(&files, progress, cancelled)?;
         let parts = packs.iter().map(|pack| pack.start..pack.start + pack.length).collect();
         let plan = TokenPlan { tokenizer: Tokenizer::Gpt2, fraction: self.fraction, sources, parts };
@@ -107,7 +107,7 @@ impl WebText<'_> {
 
 /// Reads the length and the time of the last change of a file. Sums cannot be used, as packs are not read in the order of
 /// the files' bytes.
-fn stamp(path: &PathBuf) -> Option<(u64, SystemTime)> {
+fn stamp(path: &Path) -> Option<(u64, SystemTime)> {
     let found = path.metadata().ok()?;
     Some((found.len(), found.modified().ok()?))
 }
