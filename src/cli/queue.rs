@@ -119,9 +119,6 @@ pub(super) fn run(args: &QueueArgs) -> Result<(), Failure> {
                     "another program of this machine works on the queue in {folder} already"
                 )));
             };
-            if queue.is_paused() {
-                say(format_args!("the queue is paused; `valleyscope queue pause --off` lets its trainings begin"));
-            }
             Work::new(&queue, &worker, &args.work, args.jobs, None).run(&|_| true, &Interrupt::listen()?)
         }
     }
@@ -133,14 +130,18 @@ fn list(queue: &Queue) -> Result<(), Failure> {
         say(format_args!("the queue of {} is empty", queue.runs().display()));
         return Ok(());
     }
-    if queue.is_paused() {
-        say(format_args!("the queue is paused; `valleyscope queue pause --off` lets its trainings begin"));
-    }
+    say_if_paused(queue);
     let rows = entries.iter().zip(1..).map(|(entry, number): (_, usize)| {
         let title = Preset::parse(&entry.config, RunFolder::CONFIG).map(|preset| preset.title().to_owned());
         [number.to_string(), visible(&entry.name).into_owned(), state(queue, entry), title.unwrap_or_default()]
     });
     print(&table(&rows.collect::<Vec<_>>(), ""))
+}
+
+fn say_if_paused(queue: &Queue) {
+    if queue.is_paused() {
+        say(format_args!("the queue is paused; `valleyscope queue pause --off` lets its trainings begin"));
+    }
 }
 
 /// Describes the state of an entry's run.
@@ -188,6 +189,7 @@ impl<'a> Work<'a> {
         wanted: &(dyn Fn(&QueueEntry) -> bool + Sync),
         interrupt: &Interrupt,
     ) -> Result<(), Failure> {
+        say_if_paused(self.queue);
         let work = || -> Result<(), Failure> {
             while !interrupt.is_raised()
                 && let Some(mut claim) = self.queue.claim_first(wanted)?

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! queue/000001000 mnist-20260301T120000Z   an entry, named by its place and by the run that it becomes
-//! queue/paused                             no further entry is begun while this file exists
+//! queue/paused                             no program begins to work on an entry while this file exists
 //! queue/host.lock                          held by the program of this machine that works on the queue
 //! ```
 //!
@@ -216,12 +216,12 @@ impl Queue {
         }
     }
 
-    /// Whether no further entry is begun.
+    /// Whether no program begins to work on an entry.
     pub fn is_paused(&self) -> bool {
         self.folder().join(Self::PAUSED).exists()
     }
 
-    /// Holds back the entries that have not begun, or lets them begin.
+    /// Holds back the entries on which nothing works, or lets them begin.
     pub fn set_paused(&self, is_paused: bool) -> Result<(), QueueError> {
         let file = self.folder().join(Self::PAUSED);
         let set = if is_paused {
@@ -244,12 +244,11 @@ impl Queue {
         }
     }
 
-    /// Claims the first entry that `wanted` accepts and nothing works on; none if there is none. In a paused queue,
-    /// only entries that have begun are claimed.
+    /// Claims the first entry that `wanted` accepts and nothing works on; none if there is none, or the queue is paused.
     pub fn claim_first(&self, wanted: impl Fn(&QueueEntry) -> bool) -> Result<Option<Claim>, QueueError> {
         for entry in self.entries()?.iter().filter(|entry| !entry.is_claimed && wanted(entry)) {
-            if entry.starts == 0 && self.is_paused() {
-                continue;
+            if self.is_paused() {
+                break;
             }
             if let Some(claim) = self.claim(entry)? {
                 return Ok(Some(claim));
