@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -10,7 +10,7 @@ use clap::Subcommand;
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_runs::{
-    Claim, EntryEnd, Queue, QueueEntry, QueueError, RunFolder, RunReader, Status, WorkerProgram, now,
+    Claim, EntryEnd, Queue, QueueEntry, QueueError, QueueRunner, RunFolder, RunReader, Status, WorkerProgram, now,
 };
 
 use super::output::{Interrupt, print, table};
@@ -35,7 +35,7 @@ enum QueueCommand {
     List,
     /// Add the trainings of a preset at the end
     Add(TrainingArgs),
-    /// Remove a training that has not begun
+    /// Remove a training on which no program works
     Remove {
         /// Names of entries, as listed
         #[arg(required = true, value_name = "ENTRY")]
@@ -75,10 +75,10 @@ pub(super) struct RunArgs {
 /// The arguments of commands that work on the queue.
 #[derive(clap::Args)]
 pub(super) struct WorkArgs {
-    /// Run this command of the shell after a training of the queue has failed, and at the end of the queue
+    /// Run this command of the shell after a training has failed, and at the end of all
     ///
-    /// The variable VALLEYSCOPE_EVENT is `failed` or `end`, VALLEYSCOPE_RUN the folder of the run that failed, and
-    /// VALLEYSCOPE_FINISHED and VALLEYSCOPE_FAILED are the numbers of trainings.
+    /// The variable VALLEYSCOPE_EVENT is `failed` or `end`, VALLEYSCOPE_RUN the folder of the run that failed or of the
+    /// only one, and VALLEYSCOPE_FINISHED and VALLEYSCOPE_FAILED are the numbers of trainings.
     #[arg(long, value_name = "COMMAND")]
     on_end: Option<String>,
     /// The worker that trains [default: the one beside valleyscope, or the installed one]
@@ -133,7 +133,12 @@ fn list(queue: &Queue) -> Result<(), Failure> {
     say_if_paused(queue);
     let rows = entries.iter().zip(1..).map(|(entry, number): (_, usize)| {
         let title = Preset::parse(&entry.config, RunFolder::CONFIG).map(|preset| preset.title().to_owned());
-        [number.to_string(), visible(&entry.name).into_owned(), state(queue, entry), title.unwrap_or_default()]
+        [
+            number.to_string(),
+            visible(&entry.name).into_owned(),
+            state(queue, entry),
+            visible(&title.unwrap_or_default()).into_owned(),
+        ]
     });
     print(&table(&rows.collect::<Vec<_>>(), ""))
 }
@@ -166,9 +171,18 @@ pub(super) struct Work<'a> {
     args: &'a WorkArgs,
     jobs: u16,
     tensorboard: Option<&'a Path>,
-    finished: AtomicUsize,
-    failed: AtomicUsize,
-    stopped: AtomicUsize,
+    tally: Mutex<Tally>,
+}
+
+/// The numbers of trainings by their ends, and those under way.
+#[derive(Default)]
+struct Tally {
+    finished: usize,
+    failed: usize,
+    stopped: usize,
+    busy: usize,
+    /// The entries that this program cannot train, and leaves in the queue.
+    passed_over: Vec<String>,
 }
 
 impl<'a> Work<'a> {
@@ -179,122 +193,174 @@ impl<'a> Work<'a> {
         jobs: u16,
         tensorboard: Option<&'a Path>,
     ) -> Work<'a> {
-        let [finished, failed, stopped] = [0; 3].map(AtomicUsize::new);
-        Work { queue, worker, args, jobs, tensorboard, finished, failed, stopped }
+        Work { queue, worker, args, jobs, tensorboard, tally: Mutex::default() }
     }
 
-    /// Trains the entries that are `wanted`, until there are none on which nobody works.
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Trains the entries that are `wanted`, until those that are left are worked on elsewhere.
     pub(super) fn run(
         &self,
         wanted: &(dyn Fn(&QueueEntry) -> bool + Sync),
         interrupt: &Interrupt,
     ) -> Result<(), Failure> {
         say_if_paused(self.queue);
-        let work = || -> Result<(), Failure> {
-            while !interrupt.is_raised()
-                && let Some(mut claim) = self.queue.claim_first(wanted)?
-            {
-                self.train(&mut claim, interrupt)?;
-            }
-            Ok(())
-        };
-        std::thread::scope(|scope| {
-            let jobs: Vec<_> = (0..self.jobs).map(|_| scope.spawn(work)).collect();
+        let ends: Result<Vec<()>, QueueError> = std::thread::scope(|scope| {
+            let jobs: Vec<_> = (0..self.jobs).map(|_| scope.spawn(|| self.work(wanted, interrupt))).collect();
             let ends = jobs.into_iter().map(|job| job.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            ends.collect::<Result<(), _>>()
-        })?;
+            ends.collect()
+        });
         if interrupt.is_raised() {
             let runs = self.queue.runs().display();
             say(format_args!("go on with `valleyscope queue run --runs {runs}`"));
             return Err(Failure::Interrupted);
         }
-        self.on_end("end", None);
-        self.outcome()
+        self.args.on_end(self.counts(), "end", None);
+        ends?;
+        let Tally { failed, stopped, .. } = *self.tally();
+        outcome(failed, stopped)
+    }
+
+    /// Trains one entry after another, as long as there are any, or others may be added while one is trained.
+    fn work(&self, wanted: &(dyn Fn(&QueueEntry) -> bool + Sync), interrupt: &Interrupt) -> Result<(), QueueError> {
+        while !interrupt.is_raised() {
+            let passed_over = self.tally().passed_over.clone();
+            match self.queue.claim_first(|entry| wanted(entry) && !passed_over.contains(&entry.name))? {
+                Some(mut claim) => {
+                    self.tally().busy += 1;
+                    let trained = self.train(&mut claim, interrupt);
+                    self.tally().busy -= 1;
+                    if let Err(error) = trained {
+                        say(format_args!("{} stays in the queue: {error}", claim.entry.name));
+                        self.tally().passed_over.push(claim.entry.name.clone());
+                        self.failed(&self.queue.runs().join(&claim.entry.name));
+                    }
+                }
+                None if self.tally().busy > 0 => std::thread::sleep(POLL_INTERVAL),
+                None => return Ok(()),
+            }
+        }
+        Ok(())
     }
 
     /// Trains an entry until its run ends, or stops it with a checkpoint if the user interrupts the command.
-    fn train(&self, claim: &mut Claim, interrupt: &Interrupt) -> Result<(), Failure> {
+    fn train(&self, claim: &mut Claim, interrupt: &Interrupt) -> Result<(), QueueError> {
         let run = claim.run_folder()?;
         let left = self.queue.entries()?.len().saturating_sub(1);
         let path = run.path().display();
         say(format_args!("the run is in {path} ({left} more in the queue)"));
         let watch = Watch::from_now(run.clone()).with_tensorboard(self.tensorboard);
         let mut watch = if self.jobs == 1 { watch } else { watch.one_of_several() };
-        let mut shown = Ok(None);
         let end = claim.train(self.worker, |_| {
-            shown = watch.poll();
-            shown.is_ok() && !interrupt.is_raised()
+            // A run that cannot be read for a moment is shown later.
+            let _ = watch.poll();
+            !interrupt.is_raised()
         })?;
-        shown?;
-        match end {
-            EntryEnd::Left => {
+        let EntryEnd::Ended(status) = end else {
+            // Without a start there is nothing to stop.
+            if claim.entry.starts > 0 {
                 claim.interrupt()?;
-                stop(&run, &mut watch)
+                stop(&run, &mut watch);
             }
-            EntryEnd::Ended(status) => {
-                watch.poll()?;
-                let count = match status {
-                    Status::Finished => &self.finished,
-                    Status::Stopped => &self.stopped,
-                    _ => &self.failed,
-                };
-                count.fetch_add(1, Ordering::Relaxed);
-                if !matches!(status, Status::Finished | Status::Stopped) {
-                    say(format_args!("{} has failed, and the queue goes on without it: {status}", run.shown_name()));
-                    self.on_end("failed", Some(&run));
-                }
-                Ok(())
+            return Ok(());
+        };
+        let _ = watch.poll();
+        match status {
+            Status::Finished => self.tally().finished += 1,
+            Status::Stopped => self.tally().stopped += 1,
+            _ => {
+                say(format_args!("{} has failed, and the queue goes on without it: {status}", run.shown_name()));
+                self.failed(run.path());
             }
         }
+        Ok(())
     }
 
-    /// Runs the user's command.
-    fn on_end(&self, event: &str, run: Option<&RunFolder>) {
-        let Some(command) = &self.args.on_end else { return };
+    /// Returns the numbers of the trainings that have finished and failed.
+    fn counts(&self) -> [usize; 2] {
+        let Tally { finished, failed, .. } = *self.tally();
+        [finished, failed]
+    }
+
+    fn failed(&self, run: &Path) {
+        self.tally().failed += 1;
+        let counts = self.counts();
+        self.args.on_end(counts, "failed", Some(run));
+    }
+}
+
+impl WorkArgs {
+    /// Runs the user's command after a training that no queue has: at its end or its failure.
+    pub(super) fn after_one(&self, run: &RunFolder, outcome: &Result<(), Failure>) {
+        let has_failed = matches!(outcome, Err(Failure::Failed(_)));
+        let counts = [usize::from(outcome.is_ok()), usize::from(has_failed)];
+        self.on_end(counts, if has_failed { "failed" } else { "end" }, Some(run.path()));
+    }
+
+    fn on_end(&self, [finished, failed]: [usize; 2], event: &str, run: Option<&Path>) {
+        let Some(command) = &self.on_end else { return };
         let mut shell = if cfg!(windows) { Command::new("cmd") } else { Command::new("sh") };
         shell.arg(if cfg!(windows) { "/C" } else { "-c" }).arg(command).env("VALLEYSCOPE_EVENT", event);
-        for (name, count) in [("VALLEYSCOPE_FINISHED", &self.finished), ("VALLEYSCOPE_FAILED", &self.failed)] {
-            shell.env(name, count.load(Ordering::Relaxed).to_string());
-        }
-        shell.env("VALLEYSCOPE_RUN", run.map_or(Path::new(""), RunFolder::path));
+        shell.env("VALLEYSCOPE_FINISHED", finished.to_string()).env("VALLEYSCOPE_FAILED", failed.to_string());
+        shell.env("VALLEYSCOPE_RUN", run.unwrap_or(Path::new("")));
         match shell.status() {
             Ok(status) if status.success() => {}
             Ok(status) => say(format_args!("warning: the command of --on-end has failed ({status})")),
             Err(error) => say(format_args!("warning: the command of --on-end cannot be run: {error}")),
         }
     }
+}
 
-    fn outcome(&self) -> Result<(), Failure> {
-        let [failed, stopped] = [&self.failed, &self.stopped].map(|count| count.load(Ordering::Relaxed));
-        match (failed, stopped) {
-            (0, 0) => Ok(()),
-            (0, _) => Err(Failure::Stopped),
-            (1, _) => Err(Failure::Failed(anyhow!("1 training of the queue has failed"))),
-            _ => Err(Failure::Failed(anyhow!("{failed} trainings of the queue have failed"))),
-        }
+fn outcome(failed: usize, stopped: usize) -> Result<(), Failure> {
+    match (failed, stopped) {
+        (0, 0) => Ok(()),
+        (0, _) => Err(Failure::Stopped),
+        (1, _) => Err(Failure::Failed(anyhow!("1 training of the queue has failed"))),
+        _ => Err(Failure::Failed(anyhow!("{failed} trainings of the queue have failed"))),
     }
 }
 
-/// Waits until no program works on the entries of these names.
-pub(super) fn wait_for(queue: &Queue, names: &[String], interrupt: &Interrupt) -> Result<(), Failure> {
+/// Returns the right to work on a queue, or waits until other programs have trained the entries of these names.
+pub(super) fn runner_or_end(
+    queue: &Queue,
+    names: &[String],
+    interrupt: &Interrupt,
+) -> Result<Option<QueueRunner>, Failure> {
+    let mut is_told = false;
     while queue.entries()?.iter().any(|entry| names.contains(&entry.name)) {
+        if let Some(runner) = queue.runner()? {
+            return Ok(Some(runner));
+        }
+        if !is_told {
+            say(format_args!("another program of this machine works on the queue, and trains them in their turn"));
+            say_if_paused(queue);
+            is_told = true;
+        }
         if interrupt.is_raised() {
-            say(format_args!("the trainings go on in the queue; `valleyscope queue list` shows them"));
+            say(format_args!("the trainings stay in the queue; `valleyscope queue list` shows them"));
             return Err(Failure::Interrupted);
         }
         std::thread::sleep(POLL_INTERVAL);
     }
-    Ok(())
+    Ok(None)
+}
+
+/// Returns the outcome of trainings of these names that other programs have trained.
+pub(super) fn outcome_of(queue: &Queue, names: &[String]) -> Result<(), Failure> {
+    let status = |name: &String| RunReader::brief(RunFolder::open(&queue.runs().join(name)).ok()?).status(now()).ok();
+    let ends: Vec<Status> = names.iter().filter_map(status).collect();
+    let failed = ends.iter().filter(|end| matches!(end, Status::Failed(_) | Status::Crashed { .. })).count();
+    outcome(failed, ends.iter().filter(|end| matches!(end, Status::Stopped)).count())
 }
 
 /// Stops a run with a checkpoint, and waits until it has ended.
-fn stop(run: &RunFolder, watch: &mut Watch) -> Result<(), Failure> {
+fn stop(run: &RunFolder, watch: &mut Watch) {
     say(format_args!("stopping {} with a checkpoint; a second Ctrl-C does not wait for that", run.shown_name()));
-    if matches!(RunReader::brief(run.clone()).status(now()), Ok(status) if status.is_open()) {
-        watch.stop()?;
-        while watch.poll()?.is_none() {
+    if matches!(RunReader::brief(run.clone()).status(now()), Ok(status) if status.is_open()) && watch.stop().is_ok() {
+        while matches!(watch.poll(), Ok(None)) {
             std::thread::sleep(Duration::from_millis(100));
         }
     }
-    Ok(())
 }

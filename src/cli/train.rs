@@ -18,7 +18,6 @@ use super::queue::{self, Work, WorkArgs};
 use super::run_args::{CheckpointName, RunsLocation, find_worker};
 use super::runs::watch::{Watch, outcome};
 use super::training_args::{SettingsArgs, check_processes, is_scan, load};
-
 use super::{Failure, say};
 
 #[derive(clap::Args)]
@@ -144,12 +143,11 @@ fn train_queued(
 ) -> Result<(), Failure> {
     let names = queue::add(queue, stem, trainings)?;
     say(format_args!("{} trainings are in the queue of {}", names.len(), queue.runs().display()));
-    let Some(_runner) = queue.runner()? else {
-        say(format_args!("another program of this machine works on the queue, and trains them in their turn"));
-        return queue::wait_for(queue, &names, interrupt);
-    };
-    Work::new(queue, worker, &args.work, 1, args.tensorboard.as_deref())
-        .run(&|entry| names.contains(&entry.name), interrupt)
+    let runner = queue::runner_or_end(queue, &names, interrupt)?;
+    let work = Work::new(queue, worker, &args.work, 1, args.tensorboard.as_deref());
+    // It trains none of those that other programs have trained.
+    work.run(&|entry| runner.is_some() && names.contains(&entry.name), interrupt)?;
+    queue::outcome_of(queue, &names)
 }
 
 fn find(args: &TrainArgs, point: &CheckpointName) -> Result<Fork, Failure> {
@@ -253,8 +251,21 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
     Ok(trainings)
 }
 
-/// Starts the worker, and shows its progress until it ends.
+/// Trains a run until it ends, and runs the user's command afterwards.
 fn train(
+    worker: &WorkerProgram,
+    run: &RunFolder,
+    resume: bool,
+    args: &TrainArgs,
+    interrupt: &Interrupt,
+) -> Result<(), Failure> {
+    let outcome = watched(worker, run, resume, args, interrupt);
+    args.work.after_one(run, &outcome);
+    outcome
+}
+
+/// Starts the worker, and shows its progress until it ends.
+fn watched(
     worker: &WorkerProgram,
     run: &RunFolder,
     resume: bool,

@@ -6,21 +6,23 @@
 //! queue/host.lock                          held by the program of this machine that works on the queue
 //! ```
 //!
-//! An entry's first line holds the run's config, and each further line a start of its worker. A program locks an entry
-//! as long as it works on it. The entry is removed when its run has ended, so a program that finds an entry after a
+//! An entry's first line holds the run's config, and each further line a start of its worker or an interruption. A
+//! program locks an entry as long as it works on it. The entry is removed when its run has ended, so a program that finds an entry after a
 //! kill at any moment continues from what the run's folder shows.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::atomic_file::{Overwrite, write_file, write_plain_file};
+use super::command::{Inbox, RunCommand};
 use super::event::now;
 use super::folder::{FolderError, RunFolder};
+use super::history::RunHistory;
 use super::launch::{LaunchError, WorkerProgram};
 use super::lock::{LockState, host};
 use super::plain_file::{self, Links};
@@ -44,6 +46,7 @@ pub struct QueueEntry {
     pub starts: usize,
     /// Whether a program works on it.
     pub is_claimed: bool,
+    last_start: Option<Timestamp>,
     place: u64,
     /// Whether the last program that worked on it stopped its run to continue later.
     is_interrupted: bool,
@@ -56,7 +59,6 @@ enum Line {
     Config(String),
     /// The worker was started.
     Start {
-        host: String,
         time: Timestamp,
     },
     /// The program that worked on the entry stops the run, and the next one resumes it.
@@ -108,6 +110,7 @@ const GAP: u64 = 1000;
 const MOST_STARTS: usize = 4;
 /// The largest size of an entry in bytes.
 const MOST: u64 = 64 << 20;
+/// The time in which a worker that was started takes its run: it loads gigabytes of libraries first.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -128,7 +131,7 @@ impl Queue {
         self.runs.join(Self::FOLDER)
     }
 
-    /// The time at which an entry was last added, moved or removed.
+    /// The time at which the queue was last paused, or an entry added, moved or removed.
     pub fn changed(&self) -> Option<SystemTime> {
         self.folder().metadata().and_then(|data| data.modified()).ok()
     }
@@ -174,17 +177,31 @@ impl Queue {
         let mut entries = Vec::new();
         for file in files {
             let path = file.map_err(&failed)?.path();
-            let Some((place, name)) = place_and_name(&path) else { continue };
+            let Some((place, name)) = self.place_and_name(&path) else { continue };
             let Ok(file) = plain_file::open(&path, Links::Refused) else { continue };
             let is_claimed = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
-            entries.extend(read_entry(file, place, name).map(|entry| QueueEntry { is_claimed, ..entry }));
+            // On some systems, a locked file cannot be read.
+            let read = read_entry(file, place, &name).or_else(|| is_claimed.then(|| QueueEntry::empty(place, &name)));
+            entries.extend(read.map(|entry| QueueEntry { is_claimed, ..entry }));
         }
         entries.sort_by(|a, b| (a.place, &a.name).cmp(&(b.place, &b.name)));
         Ok(entries)
     }
 
+    /// Returns the place and the name of an entry, by its file; none for another file.
+    fn place_and_name(&self, path: &Path) -> Option<(u64, String)> {
+        let (place, name) = path.file_name()?.to_str()?.split_once(' ')?;
+        let place = place.parse().ok().filter(|place| self.path(*place, name) == path)?;
+        let mut parts = Path::new(name).components();
+        let is_plain = matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None));
+        is_plain.then(|| (place, name.to_owned()))
+    }
+
     /// Moves an entry before another one, or to the end.
     pub fn move_before(&self, name: &str, next: Option<&str>) -> Result<(), QueueError> {
+        if next == Some(name) {
+            return Ok(());
+        }
         let mut entries = self.entries()?;
         let from = position(&entries, name)?;
         let moved = entries.remove(from);
@@ -250,7 +267,8 @@ impl Queue {
             if self.is_paused() {
                 break;
             }
-            if let Some(claim) = self.claim(entry)? {
+            // Another user's entry, which cannot be locked, is left to others.
+            if let Ok(Some(claim)) = self.claim(entry) {
                 return Ok(Some(claim));
             }
         }
@@ -274,7 +292,7 @@ impl Queue {
             return Ok(None);
         }
         let reread = file.try_clone().map_err(&failed)?;
-        let Some(entry) = read_entry(reread, entry.place, entry.name.clone()) else { return Ok(None) };
+        let Some(entry) = read_entry(reread, entry.place, &entry.name) else { return Ok(None) };
         Ok(Some(Claim { entry, queue: self.clone(), file }))
     }
 }
@@ -297,19 +315,25 @@ impl Claim {
             if !run.path().is_dir() {
                 return self.end(Status::Failed("its folder is gone".to_owned()));
             }
-            let status = reader.status(now()).map_err(self.queue.failed())?;
+            if !goes_on(&run) {
+                return Ok(EntryEnd::Left);
+            }
+            let Ok(status) = reader.status(now()) else {
+                // A folder that cannot be read for a moment may be on another machine.
+                std::thread::sleep(POLL_INTERVAL);
+                continue;
+            };
             let is_dead = match &status {
                 Status::Finished => return self.end(status),
                 // A run that nobody has begun counts as failed after a while.
                 Status::Failed(_) if reader.history().lines() > 0 => return self.end(status),
-                Status::Stopped if !self.entry.is_interrupted => return self.end(status),
+                Status::Stopped if !self.entry.is_interrupted && is_stopped_by_user(&run, reader.history()) => {
+                    return self.end(status);
+                }
                 Status::Running(_) => false,
                 Status::Silent { .. } => status.is_lost(),
-                _ => true,
+                _ => !self.is_loading(&run),
             };
-            if !goes_on(&run) {
-                return Ok(EntryEnd::Left);
-            }
             if is_dead {
                 if self.entry.starts >= MOST_STARTS && !self.entry.is_interrupted {
                     return self.end(status);
@@ -334,9 +358,9 @@ impl Claim {
     }
 
     fn start(&mut self, worker: &WorkerProgram, run: &RunFolder) -> Result<(), QueueError> {
-        self.record(&Line::Start { host: host(), time: now() })?;
-        self.entry.starts += usize::from(!self.entry.is_interrupted);
-        self.entry.is_interrupted = false;
+        let time = now();
+        self.record(&Line::Start { time })?;
+        self.entry.started(time);
         let launched = worker.start(run, true, None)?;
         match launched.wait_until_at_work(START_TIMEOUT) {
             // The worker of a program that was killed before may have been faster, or has recorded why it cannot train.
@@ -344,6 +368,18 @@ impl Claim {
             Err(_) if !run.path().is_dir() => Ok(()),
             begun => Ok(begun?),
         }
+    }
+
+    /// Returns whether a worker that a program has started, which may be gone, has yet to take the run.
+    fn is_loading(&self, run: &RunFolder) -> bool {
+        let Some(start) = self.entry.last_start else { return false };
+        let is_recent = now().duration_since(start) < SignedDuration::try_from(START_TIMEOUT).unwrap_or_default();
+        is_recent
+            && match LockState::of(run) {
+                LockState::NeverTaken => true,
+                LockState::Free(owner) | LockState::Remote(owner) => owner.started < start,
+                LockState::Held(_) | LockState::Unknown => false,
+            }
     }
 
     fn record(&mut self, added: &Line) -> Result<(), QueueError> {
@@ -366,9 +402,31 @@ impl Claim {
     }
 }
 
-fn place_and_name(path: &Path) -> Option<(u64, String)> {
-    let (place, name) = path.file_name()?.to_str()?.split_once(' ')?;
-    Some((place.parse().ok()?, name.to_owned()))
+impl QueueEntry {
+    fn empty(place: u64, name: &str) -> QueueEntry {
+        QueueEntry {
+            name: name.to_owned(),
+            config: String::new(),
+            starts: 0,
+            is_claimed: false,
+            last_start: None,
+            place,
+            is_interrupted: false,
+        }
+    }
+
+    fn started(&mut self, time: Timestamp) {
+        self.starts += usize::from(!self.is_interrupted);
+        (self.last_start, self.is_interrupted) = (Some(time), false);
+    }
+}
+
+/// Returns whether the last command that the worker of a run has answered is a stop. A system that shuts down stops
+/// workers without one.
+fn is_stopped_by_user(run: &RunFolder, history: &RunHistory) -> bool {
+    let Some(last) = history.answers().last() else { return false };
+    let received = Inbox::new(run).read_new().unwrap_or_default();
+    received.iter().any(|it| it.id == last.id && matches!(it.command, Ok(RunCommand::Stop)))
 }
 
 fn position(entries: &[QueueEntry], name: &str) -> Result<usize, QueueError> {
@@ -385,20 +443,16 @@ fn line(line: &Line) -> String {
 }
 
 /// Reads an entry; none if it has no config. Lines that were cut by a kill are ignored.
-fn read_entry(mut file: File, place: u64, name: String) -> Option<QueueEntry> {
+fn read_entry(mut file: File, place: u64, name: &str) -> Option<QueueEntry> {
     let mut text = String::new();
     file.seek(SeekFrom::Start(0)).ok()?;
     (&file).take(MOST).read_to_string(&mut text).ok()?;
-    let mut entry =
-        QueueEntry { name, config: String::new(), starts: 0, is_claimed: false, place, is_interrupted: false };
+    let mut entry = QueueEntry::empty(place, name);
     let mut has_config = false;
     for line in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
         match line {
             Line::Config(config) => (entry.config, has_config) = (config, true),
-            Line::Start { .. } => {
-                entry.starts += usize::from(!entry.is_interrupted);
-                entry.is_interrupted = false;
-            }
+            Line::Start { time } => entry.started(time),
             Line::Interrupted => entry.is_interrupted = true,
         }
     }

@@ -69,7 +69,7 @@ impl LandscapeTab {
         self.draw_landscape(ui, false, requests);
     }
 
-    /// Runs a finished run again with the settings that were changed at its end, once the pointer rests.
+    /// Runs a finished run again with the settings that were changed at its end, once no button is pressed.
     fn repeat_changed_run(&self, ctx: &Context, requests: &mut Requests) {
         let Some(session) = self.live.session(0).filter(|_| self.live.playback() == Playback::Finished) else { return };
         let is_changed = session.record.changes.last().is_some_and(|change| change.step >= session.last_step);

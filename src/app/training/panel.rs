@@ -95,7 +95,6 @@ impl TrainingPanel {
                 .runs
                 .as_deref()
                 .is_some_and(|runs| Queue::of(runs).entries().is_ok_and(|it| !it.is_empty())),
-            queue: QueueState::default(),
             wake: Wake::new(context, SEEN, UNSEEN),
             paths,
             ..TrainingPanel::default()

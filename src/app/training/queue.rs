@@ -26,7 +26,9 @@ pub(super) struct QueueState {
 #[derive(Clone, Debug, PartialEq)]
 struct Waiting {
     name: String,
+    /// The title of its preset, and the name of its training.
     title: String,
+    label: String,
     /// The number of steps of its training, if its config can be read.
     steps: Option<u64>,
     /// Whether a program trains it, here or on another machine.
@@ -66,6 +68,8 @@ pub(super) struct QueueWork {
     window: Weak<()>,
     outbox: Outbox,
     state: QueueState,
+    /// The state after an error, until whose change this window begins no training.
+    held: Option<QueueState>,
     /// The time of the last reading, and of the folder's last change before it.
     read: Option<(Instant, Option<SystemTime>)>,
 }
@@ -73,7 +77,7 @@ pub(super) struct QueueWork {
 impl QueueWork {
     pub(super) fn new(paths: &TrainingPaths, window: Weak<()>, outbox: Outbox) -> Option<QueueWork> {
         let (queue, worker) = (Queue::of(paths.runs.as_deref()?), paths.worker.clone());
-        Some(QueueWork { queue, worker, window, outbox, state: QueueState::default(), read: None })
+        Some(QueueWork { queue, worker, window, outbox, state: QueueState::default(), held: None, read: None })
     }
 
     /// Trains the entries of the queue, and sends its changes, until the window is closed.
@@ -82,13 +86,15 @@ impl QueueWork {
         self.announce();
         while self.window.upgrade().is_some() {
             self.poll();
-            if let Err(error) = self.train_all() {
-                // The other entries would fail alike.
-                let paused = match self.queue.set_paused(true) {
-                    Ok(()) => "The queue is paused.".to_owned(),
-                    Err(error) => error.to_string(),
-                };
-                self.outbox.send(Update::Failed(format!("{error}\n{paused}")));
+            if self.held.as_ref() != Some(&self.state)
+                && let Err(error) = self.train_all()
+            {
+                (self.read, self.held) = (None, None);
+                self.poll();
+                self.held = Some(self.state.clone());
+                let rest =
+                    "This window trains no further entry of the queue until that is changed, or paused and continued.";
+                self.outbox.send(Update::Failed(format!("{error}\n{rest}")));
             }
             std::thread::sleep(POLL_INTERVAL);
         }
@@ -173,10 +179,9 @@ impl Waiting {
     fn of(entry: QueueEntry) -> Waiting {
         let preset = Preset::parse(&entry.config, RunFolder::CONFIG).ok();
         let training = preset.as_ref().and_then(Preset::training);
-        let label = training.map(|training| format!(", {}", training.label())).unwrap_or_default();
-        let title = preset.as_ref().map_or(entry.name.as_str(), Preset::title);
         Waiting {
-            title: format!("{}{}", visible(title), visible(&label)),
+            title: visible(preset.as_ref().map_or(entry.name.as_str(), Preset::title)).into_owned(),
+            label: training.map(|training| visible(training.label()).into_owned()).unwrap_or_default(),
             steps: training.map(|training| training.course.steps),
             is_claimed: entry.is_claimed,
             name: entry.name,
@@ -194,21 +199,20 @@ impl QueueState {
         let mut change = None;
         ui.horizontal(|ui| {
             ui.strong(format!("Queue ({})", self.entries.len()));
-            let (text, help) = match self.is_paused {
-                false => ("Pause", "Begin no further training; those under way go on"),
-                true => ("Go on", "The queue is paused"),
+            let [text, name, help] = match self.is_paused {
+                false => ["Pause", "Pause the queue", "Begin no further training; those under way go on"],
+                true => ["Go on", "Go on with the queue", "The queue is paused"],
             };
-            if small_button(ui, true, text, &format!("{text} with the queue"), help) {
+            if small_button(ui, true, text, name, help) {
                 change = Some(QueueChange::SetPaused(!self.is_paused));
             }
         });
-        let pace = self.seconds_per_step(listed, runs);
         scrolled_list(ui, |ui| {
             for (index, entry) in self.entries.iter().enumerate() {
                 let state = match listed.find(&runs.join(&entry.name)).filter(|run| run.facts.number("step").is_some())
                 {
                     Some(run) => run.status_line.clone(),
-                    None => entry.waiting_text(pace),
+                    None => entry.waiting_text(self.seconds_per_step(entry, listed, runs)),
                 };
                 change = self.row(ui, index, &state).or(change.take());
             }
@@ -217,7 +221,8 @@ impl QueueState {
     }
 
     fn row(&self, ui: &mut Ui, index: usize, state: &str) -> Option<QueueChange> {
-        let Waiting { name, title, is_claimed, .. } = &self.entries[index];
+        let Waiting { name, title, label, is_claimed, .. } = &self.entries[index];
+        let title = if label.is_empty() { title.clone() } else { format!("{title}, {label}") };
         let mut change = None;
         let row = ui.horizontal(|ui| {
             let help = format!("{name}\nDrag it to another place in the queue.");
@@ -226,26 +231,29 @@ impl QueueState {
                 && small_button(ui, true, "×", &format!("Remove {name} from the queue"), "Remove it from the queue");
             change = removed.then(|| QueueChange::Remove(name.clone()));
             let label = ui.add(text).on_hover_text(help);
-            label.dnd_set_drag_payload(index);
+            label.dnd_set_drag_payload(name.clone());
             label.widget_info(|| WidgetInfo::labeled(egui::Role::Label, true, format!("{title}, {state}")));
             ui.add(Label::new(RichText::new(state).small().weak()).truncate());
         });
-        if row.response.dnd_hover_payload::<usize>().is_some_and(|dragged| *dragged != index) {
-            let [y, x] = [row.response.rect.top(), row.response.rect.left()];
-            ui.painter().hline(x..=row.response.rect.right(), y, ui.visuals().widgets.active.fg_stroke);
+        // Dropped on a later row, an entry comes after that.
+        let is_earlier = |dragged: &str| self.entries[..index].iter().any(|entry| entry.name == dragged);
+        if let Some(dragged) = row.response.dnd_hover_payload::<String>().filter(|dragged| **dragged != *name) {
+            let rect = row.response.rect;
+            let y = if is_earlier(&dragged) { rect.bottom() } else { rect.top() };
+            ui.painter().hline(rect.x_range(), y, ui.visuals().widgets.active.fg_stroke);
         }
-        let dropped = row.response.dnd_release_payload::<usize>().filter(|dragged| **dragged != index);
+        let dropped = row.response.dnd_release_payload::<String>().filter(|dragged| **dragged != *name);
         change.or_else(|| {
-            let dragged = *dropped?;
-            // Dropped on a later row, it comes after that.
-            let next = self.entries.get(if dragged < index { index + 1 } else { index });
-            Some(QueueChange::Move(self.entries.get(dragged)?.name.clone(), next.map(|next| next.name.clone())))
+            let dragged = dropped?;
+            let next = self.entries.get(if is_earlier(&dragged) { index + 1 } else { index });
+            Some(QueueChange::Move((*dragged).clone(), next.map(|next| next.name.clone())))
         })
     }
 
-    /// Measures the time of a step by the runs of the queue that are under way.
-    fn seconds_per_step(&self, listed: &ListedRuns, runs: &Path) -> Option<f64> {
-        let under_way = self.entries.iter().filter_map(|entry| listed.find(&runs.join(&entry.name)));
+    /// Measures the time of a step by the runs of an entry's preset that are under way.
+    fn seconds_per_step(&self, of: &Waiting, listed: &ListedRuns, runs: &Path) -> Option<f64> {
+        let alike = self.entries.iter().filter(|entry| entry.title == of.title);
+        let under_way = alike.filter_map(|entry| listed.find(&runs.join(&entry.name)));
         under_way.filter_map(|run| run.facts.number("rate")).map(f64::recip).next()
     }
 }

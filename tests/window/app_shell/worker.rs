@@ -13,7 +13,8 @@ use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_experiments::workload::{DeviceChoice, MnistSpec};
 use valleyscope_machine::{SetUp, SetUpState, WorkerFolder};
 use valleyscope_runs::{
-    Device, Event, EventRecord, Handshake, PROTOCOL, Queue, RunFolder, RunReader, Started, Status, Timestamp, host,
+    Device, Event, EventRecord, Handshake, PROTOCOL, Queue, RunCommand, RunFolder, RunReader, Started, Status,
+    Timestamp, host, send,
 };
 
 use super::harness::{App, Begin};
@@ -247,7 +248,7 @@ fn the_queue_is_paused_and_entries_are_removed_by_hand() {
     app.button("Start all trainings of the preset");
     let first = at_work(&mut app, place.path(), 1);
     app.until("the list", |app| app.shows("Queue (3)"));
-    app.button("Pause with the queue");
+    app.button("Pause the queue");
     app.until("the pause", |app| app.shows("Go on"));
     end(&first, Event::Finished);
     app.until("the end of the first", |app| app.shows("Queue (2)"));
@@ -308,6 +309,11 @@ fn a_queue_goes_on_without_a_run_that_is_stopped_or_gone() {
         app.button("Start all trainings of the preset");
         let run = at_work(&mut app, place.path(), 1);
         if stopped {
+            // As the worker answers a command to stop.
+            let id = send(&run, RunCommand::Stop).expect("it can be sent");
+            let answer = Event::Command { id, ok: true, message: "stopped after step 9".to_owned(), steps: None };
+            fs::write(run.events(), fs::read_to_string(run.events()).expect("it is text") + &line(answer) + "\n")
+                .expect("it can be written");
             end(&run, Event::Stopped);
         } else {
             // By one rename, as a file may be written meanwhile.
