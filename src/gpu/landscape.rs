@@ -295,7 +295,9 @@ impl SpaceRenderer {
             self.upload_heights(queue, &in_space.heights);
             self.uploaded = Some(Arc::clone(&in_space.heights));
         }
-        let size = scene.viewport.size_px.map(|size| size as u32);
+        // A window that changes its zoom may have no area, or a very large one, for a frame.
+        let most = device.limits().max_texture_dimension_2d;
+        let size = scene.viewport.size_px.map(|size| (size as u32).clamp(1, most));
         if self.picture.as_ref().is_none_or(|picture| picture.size != size) {
             self.picture = Some(SurfaceTextures::new(device, self.format, &self.blit_layout, size));
         }
