@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use egui::{Align2, Color32, Stroke, Theme, Ui, vec2};
+use egui::{Align2, Color32, Stroke, TextStyle, Theme, Ui, vec2};
 use egui_plot::{Plot, PlotPoint};
 use valleyscope_engine::optimizer::MarkerShape;
 use valleyscope_engine::simulation::Bucket;
@@ -25,8 +25,8 @@ const MARK_DASH: [f32; 2] = [4.0, 2.47];
 
 /// The opacity of the shade over the steps at which an optimizer is ahead, and of marks that do not hold.
 const LEAD: f32 = 0.1;
-/// The room above the curves for the names of those who are ahead, over the height of the curves.
-const LEAD_ROOM: f64 = 0.16;
+/// The room above the curves for the names of those who are ahead, in heights of their letters.
+const LEAD_ROOM: f32 = 1.9;
 const STALE: f32 = 0.4;
 
 /// The distance from a mark within which the pointer is on it, in points.
@@ -124,7 +124,9 @@ impl Chart<'_> {
         let mut y = self.y.unwrap_or_else(fitted);
         if self.y.is_none() && !self.leads.is_empty() {
             // Room above the curves for the names of those who are ahead.
-            y[1] += LEAD_ROOM * (y[1] - y[0]);
+            let height = PlotFrame::area(ui.available_size()).y.max(1.0);
+            let room = LEAD_ROOM * TextStyle::Small.resolve(ui.style()).size / height;
+            y[1] += f64::from(room.min(0.4)) * (y[1] - y[0]);
         }
         let [x_scale, y_scale] = self.scales;
         let frame = PlotFrame {
@@ -228,8 +230,11 @@ impl Chart<'_> {
                 shade(upper - 2.0 * near, upper, *color);
             }
             let names = names.join(", ");
-            let whole = if self.metric == DiagnosticMetric::Loss { "ahead" } else { "ahead in loss" };
-            let mut captions = [format!("{names} {whole}"), names].into_iter();
+            let mut captions = match self.metric {
+                DiagnosticMetric::Loss => vec![format!("{names} ahead"), names],
+                _ => vec![format!("{names} ahead in loss")],
+            }
+            .into_iter();
             let [left, right] = x.map(|x| plot.at([x, y[1]]).x);
             if let Some(caption) = captions.find(|caption| plot.width(caption) + 4.0 < right - left) {
                 let color = if let [color] = colors[..] { text_color(color, theme) } else { neutral };
