@@ -272,14 +272,13 @@ fn watched(
     args: &TrainArgs,
     interrupt: &Interrupt,
 ) -> Result<(), Failure> {
-    const START_TIMEOUT: Duration = Duration::from_secs(120);
     const POLL_INTERVAL: Duration = Duration::from_millis(100);
     say(format_args!("the run is in {}", run.path().display()));
     let mut watch = Watch::from_now(run.clone()).with_tensorboard(args.tensorboard.as_deref());
     // A new run's config has the number of processes.
     let processes = args.settings.processes.filter(|_| args.resume.is_some());
     let launched = worker.start(run, resume, processes).map_err(anyhow::Error::from)?;
-    launched.wait_until_at_work(START_TIMEOUT).map_err(anyhow::Error::from)?;
+    launched.wait_until_at_work(WorkerProgram::START_TIMEOUT).map_err(anyhow::Error::from)?;
     let mut stopping = false;
     loop {
         if let Some(ended) = watch.poll()? {

@@ -100,6 +100,8 @@ pub const COMMAND: &str = "VALLEYSCOPE_COMMAND";
 
 impl WorkerProgram {
     pub const NAME: &str = "valleyscope-train";
+    /// The time in which a worker that was started takes its run: it loads gigabytes of libraries first.
+    pub const START_TIMEOUT: Duration = Duration::from_secs(120);
 
     /// Finds the worker: the one that was named, or that `VALLEYSCOPE_TRAIN` names, or that is in this program's
     /// folder, or that the set-up has installed in the user's data folder.

@@ -110,8 +110,6 @@ const GAP: u64 = 1000;
 const MOST_STARTS: usize = 4;
 /// The largest size of an entry in bytes.
 const MOST: u64 = 64 << 20;
-/// The time in which a worker that was started takes its run: it loads gigabytes of libraries first.
-const START_TIMEOUT: Duration = Duration::from_secs(120);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Queue {
@@ -362,7 +360,7 @@ impl Claim {
         self.record(&Line::Start { time })?;
         self.entry.started(time);
         let launched = worker.start(run, true, None)?;
-        match launched.wait_until_at_work(START_TIMEOUT) {
+        match launched.wait_until_at_work(WorkerProgram::START_TIMEOUT) {
             // The worker of a program that was killed before may have been faster, or has recorded why it cannot train.
             Err(LaunchError::Died { .. }) if !matches!(LockState::of(run), LockState::NeverTaken) => Ok(()),
             Err(_) if !run.path().is_dir() => Ok(()),
@@ -373,8 +371,8 @@ impl Claim {
     /// Returns whether a worker that a program has started, which may be gone, has yet to take the run.
     fn is_loading(&self, run: &RunFolder) -> bool {
         let Some(start) = self.entry.last_start else { return false };
-        let is_recent = now().duration_since(start) < SignedDuration::try_from(START_TIMEOUT).unwrap_or_default();
-        is_recent
+        let patience = SignedDuration::try_from(WorkerProgram::START_TIMEOUT).unwrap_or(SignedDuration::MAX);
+        now().duration_since(start) < patience
             && match LockState::of(run) {
                 LockState::NeverTaken => true,
                 LockState::Free(owner) | LockState::Remote(owner) => owner.started < start,

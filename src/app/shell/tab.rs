@@ -143,7 +143,8 @@ pub(crate) struct TabWindow<'a> {
 
 /// The app's start options.
 pub struct AppOptions {
-    /// What to open instead of the last session's, with the user's own file of a preset.
+    /// The contents to open in the tabs in place of those of the last session, each with its file if it is a preset of
+    /// the user.
     pub opened: Vec<(OpenedContent, Option<PathBuf>)>,
     /// The paths of runs and of the training worker.
     pub training: TrainingPaths,

@@ -21,7 +21,6 @@ use crate::app::shell::actions::Action;
 use crate::app::shell::jobs::Wake;
 use crate::runs::import::{Follower, Outcome as ImportOutcome, import_runs};
 
-const START_TIMEOUT: Duration = Duration::from_secs(120);
 const MOST_UPDATES: usize = 64;
 
 /// The handle of the background threads, which end when it is dropped.
@@ -115,8 +114,9 @@ impl TrainingJobs {
         self.in_background(move |outbox| {
             let same = RunConfig::check_run(&run).map_err(|error| error.to_string());
             let begun = same.and_then(|()| worker_for(named.as_deref(), outbox)).and_then(|(worker, _)| {
-                let launched =
-                    worker.start(&run, true, None).and_then(|launched| launched.wait_until_at_work(START_TIMEOUT));
+                let launched = worker
+                    .start(&run, true, None)
+                    .and_then(|launched| launched.wait_until_at_work(WorkerProgram::START_TIMEOUT));
                 launched.map_err(|error| error.to_string())
             });
             begun.map_err(|error| format!("{} was not resumed: {error}", run.name()))?;
@@ -276,6 +276,7 @@ impl ForkPoint {
 fn begin(worker: &WorkerProgram, run: &RunFolder, fork: Option<ForkPoint>, outbox: &Outbox) -> Result<(), String> {
     let is_fork = fork.is_some();
     outbox.send(Update::Made(run.clone(), fork));
-    let begun = worker.start(run, is_fork, None).and_then(|launched| launched.wait_until_at_work(START_TIMEOUT));
+    let begun =
+        worker.start(run, is_fork, None).and_then(|launched| launched.wait_until_at_work(WorkerProgram::START_TIMEOUT));
     begun.map_err(|error| format!("{} did not begin: {error}", run.name()))
 }

@@ -252,7 +252,7 @@ fn columns(view: &ViewSettings, live: &Live, session: usize) -> usize {
     trail_columns(view.trail_steps as usize, ensembles.map(|view| view.particles).sum())
 }
 
-/// Returns the style of an ensemble of a branch, whose number the session is, pale and without trails.
+/// Returns the style of an ensemble of a branch: faint, and without trails. `session` is the branch's number.
 fn pale_style(session: u64, ensemble: u32, spec: &SimulationSpec, view: &ViewSettings) -> EnsembleStyle {
     EnsembleStyle {
         key: EnsembleKey { session, optimizer: ensemble },

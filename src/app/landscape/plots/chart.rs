@@ -185,9 +185,9 @@ impl Chart<'_> {
         shown
     }
 
-    /// Writes the words of marks beside their lines, on the side with more room, at the
-    /// top or at the bottom of the plot: where the curves are further away. Neighbours are in different lines. Words
-    /// without enough room are left out, as the timeline has them, too.
+    /// Writes the words of marks next to their lines, on the side with more room, at the top or at the bottom of the
+    /// plot: where the curves are further away. Neighbours are in different lines. Words without enough room are left
+    /// out, as the timeline has them, too.
     fn labels(&self, plot: &PlotPainter, y: [f64; 2], color: Color32) {
         let labelled = self.marks.iter().filter_map(|mark| Some((*mark, mark.label.as_deref()?)));
         let middle = 0.5 * (self.x[0] + self.x[1]);
