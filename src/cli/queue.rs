@@ -253,9 +253,10 @@ impl<'a> Work<'a> {
         say(format_args!("the run is in {path} ({left} more in the queue)"));
         let watch = Watch::from_now(run.clone()).with_tensorboard(self.tensorboard);
         let mut watch = if self.jobs == 1 { watch } else { watch.one_of_several() };
+        let mut is_end_shown = false;
         let end = claim.train(self.worker, |_| {
             // A run that cannot be read for a moment is shown later.
-            let _ = watch.poll();
+            is_end_shown = matches!(watch.poll(), Ok(Some(_)));
             !interrupt.is_raised()
         })?;
         let EntryEnd::Ended(status) = end else {
@@ -266,7 +267,9 @@ impl<'a> Work<'a> {
             }
             return Ok(());
         };
-        let _ = watch.poll();
+        if !is_end_shown {
+            let _ = watch.poll();
+        }
         match status {
             Status::Finished => self.tally().finished += 1,
             Status::Stopped => self.tally().stopped += 1,
