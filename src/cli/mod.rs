@@ -341,13 +341,8 @@ fn rules(preset: &Preset) -> Vec<(RuleSpec, Option<LearningRate>)> {
         Preset::Sweep(preset) => preset.sweep.optimizers.iter().map(|optimizer| (optimizer.rule, None)).collect(),
         training => {
             let trainings = training.trainings();
-            let of_one = |training: &Preset| -> Vec<(RuleSpec, Option<LearningRate>)> {
-                let Some(workload) = training.workload() else { return Vec::new() };
-                let scanned = workload.scanned().iter().map(|optimizer| (optimizer.rule, None));
-                let own = workload.training().map(|common| (*common.rule, Some(common.learning_rate)));
-                own.into_iter().chain(scanned).collect()
-            };
-            trainings.iter().flat_map(of_one).collect()
+            let commons = trainings.iter().filter_map(Preset::training);
+            commons.map(|common| (*common.rule, Some(common.learning_rate))).collect()
         }
     }
 }

@@ -9,6 +9,7 @@ use anyhow::anyhow;
 use clap::Subcommand;
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::run::trained_together;
 use valleyscope_runs::{
     Claim, EntryEnd, Queue, QueueEntry, QueueError, QueueRunner, RunFolder, RunReader, Status, WorkerProgram, now,
 };
@@ -227,32 +228,50 @@ impl<'a> Work<'a> {
     fn work(&self, wanted: &(dyn Fn(&QueueEntry) -> bool + Sync), interrupt: &Interrupt) -> Result<(), QueueError> {
         while !interrupt.is_raised() {
             let passed_over = self.tally().passed_over.clone();
-            match self.queue.claim_first(|entry| wanted(entry) && !passed_over.contains(&entry.name))? {
-                Some(mut claim) => {
-                    self.tally().busy += 1;
-                    let trained = self.train(&mut claim, interrupt);
-                    self.tally().busy -= 1;
-                    if let Err(error) = trained {
-                        say(format_args!("{} stays in the queue: {error}", claim.entry.name));
-                        self.tally().passed_over.push(claim.entry.name.clone());
-                        self.failed(&self.queue.runs().join(&claim.entry.name));
-                    }
+            let is_wanted = |entry: &QueueEntry| wanted(entry) && !passed_over.contains(&entry.name);
+            let mut claims = self.queue.claim_together(is_wanted, trained_together)?;
+            if claims.is_empty() {
+                if self.tally().busy == 0 {
+                    return Ok(());
                 }
-                None if self.tally().busy > 0 => std::thread::sleep(POLL_INTERVAL),
-                None => return Ok(()),
+                std::thread::sleep(POLL_INTERVAL);
+                continue;
             }
+            self.tally().busy += 1;
+            let begun = if claims.len() > 1 { self.start_together(&mut claims) } else { Ok(()) };
+            let are_several = claims.len() > 1;
+            let begun = begun.map_err(|error| error.to_string());
+            for mut claim in claims {
+                let trained = begun
+                    .clone()
+                    .and_then(|()| self.train(&mut claim, are_several, interrupt).map_err(|error| error.to_string()));
+                if let Err(error) = trained {
+                    say(format_args!("{} stays in the queue: {error}", claim.entry.name));
+                    self.tally().passed_over.push(claim.entry.name.clone());
+                    self.failed(&self.queue.runs().join(&claim.entry.name));
+                }
+            }
+            self.tally().busy -= 1;
         }
         Ok(())
     }
 
-    /// Trains an entry until its run ends, or stops it with a checkpoint if the user interrupts the command.
-    fn train(&self, claim: &mut Claim, interrupt: &Interrupt) -> Result<(), QueueError> {
+    fn start_together(&self, claims: &mut [Claim]) -> Result<(), QueueError> {
+        let left = self.queue.entries()?.len().saturating_sub(claims.len());
+        say(format_args!("one worker trains {} of the queue together ({left} more in the queue)", claims.len()));
+        Claim::start_together(claims, self.worker)
+    }
+
+    /// Trains an entry until its run ends, or stops it with a checkpoint if the user interrupts the command. Of one of
+    /// several that are trained together, only the end is shown.
+    fn train(&self, claim: &mut Claim, is_one_of_several: bool, interrupt: &Interrupt) -> Result<(), QueueError> {
         let run = claim.run_folder()?;
-        let left = self.queue.entries()?.len().saturating_sub(1);
-        let path = run.path().display();
-        say(format_args!("the run is in {path} ({left} more in the queue)"));
+        if !is_one_of_several {
+            let left = self.queue.entries()?.len().saturating_sub(1);
+            say(format_args!("the run is in {} ({left} more in the queue)", run.path().display()));
+        }
         let watch = Watch::from_now(run.clone()).with_tensorboard(self.tensorboard);
-        let mut watch = if self.jobs == 1 { watch } else { watch.one_of_several() };
+        let mut watch = if self.jobs == 1 && !is_one_of_several { watch } else { watch.one_of_several() };
         let mut is_end_shown = false;
         let end = claim.train(self.worker, |_| {
             // A run that cannot be read for a moment is shown later.

@@ -17,7 +17,7 @@ use super::output::Interrupt;
 use super::queue::{self, Work, WorkArgs};
 use super::run_args::{CheckpointName, RunsLocation, find_worker};
 use super::runs::watch::{Watch, outcome};
-use super::training_args::{SettingsArgs, check_processes, is_scan, load};
+use super::training_args::{SettingsArgs, check_processes, load};
 use super::{Failure, say};
 
 #[derive(clap::Args)]
@@ -235,11 +235,6 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
         (None, Some(fork)) => (fork.training().map_err(Failure::bad_input)?, format!("run {}", fork.run.name())),
         (None, None) => unreachable!("clap asks for one of them"),
     };
-    if args.tensorboard.is_some() && is_scan(&preset) {
-        return Err(Failure::BadInput(anyhow!(
-            "expected a training with curves for --tensorboard, and the {called} is a scan; leave --tensorboard out"
-        )));
-    }
     let trainings = args.settings.trainings(preset, &called)?;
     if fork.is_some() && trainings.len() > 1 {
         return Err(Failure::BadInput(anyhow!(

@@ -4,8 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use valleyscope_engine::quantity::Replicates;
 use valleyscope_engine::sweep::SweepPart;
-use valleyscope_experiments::preset::{Library, Preset};
+use valleyscope_experiments::preset::{GridPreset, Library, Preset, Variation};
 
 use super::Failure;
 use super::run_args::{data, device};
@@ -38,10 +39,46 @@ pub(super) struct SettingsArgs {
     /// rounding. On several machines, `valleyscope-train run` is started by torchrun or srun instead.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub processes: Option<u16>,
-    /// Train only a part of a scan, such as 3/8, the third of eight parts of about equal cost; `valleyscope runs merge`
-    /// merges their runs
+    #[command(flatten)]
+    pub grid: GridArgs,
+    /// Train only a part of several trainings, such as 3/8, the third of eight parts of about equal cost
     #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
     part: Option<SweepPart>,
+}
+
+/// The settings that vary in a grid of trainings.
+#[derive(clap::Args)]
+pub(super) struct GridArgs {
+    /// Train with each of several values of a setting: learning_rate=1e-4..1e-2:5:log for five values with equal
+    /// quotients, batch_size=16..64:4 with equal distances, or optimizer=Adam,Signum,FOCUS; may be repeated, for all
+    /// combinations
+    #[arg(long, value_name = "KEY=VALUES", value_parser = str::parse::<Variation>)]
+    pub vary: Vec<Variation>,
+    /// Number of seeds with which each combination is trained, from the preset's own seed on
+    #[arg(long, value_name = "N")]
+    pub seeds: Option<Replicates>,
+}
+
+impl GridArgs {
+    /// Makes the grid of a preset's trainings; a preset without varying settings stays as it is. A setting that the
+    /// preset varies too takes these values.
+    pub(super) fn applied_to(&self, preset: Preset) -> Result<Preset, Failure> {
+        if self.vary.is_empty() && self.seeds.is_none() {
+            return Ok(preset);
+        }
+        let mut grid = match preset {
+            Preset::Grid(grid) => grid,
+            base => GridPreset::of(base, Vec::new(), Replicates::of::<1>()),
+        };
+        for own in &self.vary {
+            grid.vary.retain(|it| it.setting != own.setting);
+            grid.vary.push(own.clone());
+        }
+        grid.seeds = self.seeds.unwrap_or(grid.seeds);
+        let grid = Preset::Grid(grid);
+        grid.check().map_err(Failure::bad_input)?;
+        Ok(grid)
+    }
 }
 
 impl TrainingArgs {
@@ -59,14 +96,10 @@ impl TrainingArgs {
 pub(super) fn load(name: &OsStr) -> Result<Preset, Failure> {
     let preset = Library::open().load(name).map_err(Failure::bad_input)?.preset;
     if preset.workload().is_none() {
-        let expected = format!("a training, of the kind {}", Preset::WORKLOADS.join(", "));
+        let expected = format!("a training, of the kind {}", Preset::TRAININGS.join(", "));
         return Err(super::wrong_kind(&expected, name, &preset));
     }
     Ok(preset)
-}
-
-pub(super) fn is_scan(preset: &Preset) -> bool {
-    preset.workload().is_some_and(|workload| !workload.scanned().is_empty())
 }
 
 impl SettingsArgs {
@@ -83,7 +116,6 @@ impl SettingsArgs {
             ("--device", "device", self.device.is_some()),
             ("--data", "data", self.data.is_some()),
             ("--processes", "processes", self.processes.is_some()),
-            ("--part", "part", self.part.is_some()),
         ] {
             if given && settings.iter().any(|(set, _)| set == key) {
                 let twice = anyhow!("{option} and --set {key}=… set the same field twice; give one of them");
@@ -93,24 +125,10 @@ impl SettingsArgs {
         if let Some(device) = &self.device {
             settings.push(("device".to_owned(), device.clone()));
         }
-        if let (Some(processes), true) = (self.processes, is_scan(&preset)) {
-            return Err(Failure::BadInput(anyhow!(
-                "expected a training of one model for --processes {processes}, and the {called} is a scan of many, which \
-                 uses all processors by itself; leave --processes out"
-            )));
-        }
-        if let (Some(part), false) = (self.part, is_scan(&preset)) {
-            return Err(Failure::BadInput(anyhow!(
-                "expected a scan of trainings for --part {part}, and the {called} is none; leave --part out"
-            )));
-        }
-        if let Some(part) = self.part {
-            settings.push(("part".to_owned(), part.to_string()));
-        }
         if let Some(folder) = &self.data {
             settings.push(("data".to_owned(), data(folder)?));
         }
-        let before = preset.trainings();
+        let before = preset.clone();
         if let Some(processes) = self.processes {
             // The preset's own number is replaced, and may be too large for the other settings.
             settings.push(("processes".to_owned(), "1".to_owned()));
@@ -119,12 +137,38 @@ impl SettingsArgs {
             settings = vec![("processes".to_owned(), processes.to_string())];
         }
         preset = super::changed(&preset, &settings)?;
-        let trainings = preset.trainings_as_changed_from(&before);
+        let mut trainings = match self.grid.applied_to(preset.clone())? {
+            Preset::Grid(grid) => {
+                Preset::Grid(GridPreset { title: preset.clone().as_changed_from(&before).title().to_owned(), ..grid })
+                    .trainings()
+            }
+            preset => preset.trainings_as_changed_from(&before.trainings()),
+        };
+        if let Some(part) = self.part {
+            trainings = of_part(trainings, part, called)?;
+        }
         for workload in trainings.iter().filter_map(Preset::workload) {
             workload.data_status().map_err(|error| Failure::BadInput(anyhow!(error)))?;
         }
         Ok(trainings)
     }
+}
+
+/// Selects the trainings of a part, whose cost is about that of each other part.
+fn of_part(trainings: Vec<Preset>, part: SweepPart, called: &str) -> Result<Vec<Preset>, Failure> {
+    if part.count() as usize > trainings.len() {
+        return Err(Failure::BadInput(anyhow!(
+            "--part {part}: expected at most {} parts, one for each training of the {called}",
+            trainings.len()
+        )));
+    }
+    let cost = |training: &Preset| {
+        let (needs, steps) = (training.workload()?.needs(0)?, training.training()?.course.steps);
+        Some((needs.step_operations * steps as f64) as u64)
+    };
+    let costs: Vec<u64> = trainings.iter().map(|training| cost(training).unwrap_or(1)).collect();
+    let numbers = SweepPart::divide(part.count(), &costs);
+    Ok(trainings.into_iter().zip(numbers).filter(|(_, number)| *number == part.number()).map(|(it, _)| it).collect())
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {

@@ -15,7 +15,7 @@ use super::canvas::{Canvas, LINE, polylines};
 pub(crate) const CURVE_WIDTH: f32 = 1.1;
 /// Opacity of the raw curves behind smoothed ones, and of bands.
 const FAINT: f32 = 0.3;
-const BAND: f32 = 0.2;
+pub(super) const BAND: f32 = 0.2;
 /// The part of a plot's height by which a curve may leave it without a mark.
 const BEYOND: f64 = 0.25;
 

@@ -12,12 +12,13 @@ mod curves;
 mod diagnostics;
 mod figure;
 mod fonts;
+mod grid_plots;
 mod landscape;
 mod map;
+mod parallel;
 mod projection;
 mod regions;
 mod scale;
-mod scan;
 mod surface;
 mod svg;
 mod triangle;
@@ -52,12 +53,14 @@ pub(crate) use diagnostics::{diagnostic_scale, middle, range_in_view};
 #[cfg(feature = "app")]
 pub(crate) use fonts::{FallbackFonts, install_font};
 #[cfg(feature = "app")]
+pub(crate) use grid_plots::GridPlots;
+#[cfg(feature = "app")]
 pub(crate) use landscape::{LabelledSides, LandscapePainter, space_axes};
 #[cfg(feature = "app")]
 pub(crate) use map::MapSide;
 #[cfg(feature = "app")]
-pub(crate) use regions::{LetteredRegions, Letters};
+pub(crate) use parallel::ParallelAxes;
 #[cfg(feature = "app")]
-pub(crate) use scan::ScanPlots;
+pub(crate) use regions::{LetteredRegions, Letters};
 #[cfg(feature = "app")]
 pub(crate) use triangle::TriangleFrame;

@@ -382,6 +382,15 @@ impl RunFacts {
         facts
     }
 
+    /// The facts of a training of a grid in one run: its settings, and its last test loss.
+    pub(super) fn of_result(optimizer: &str, settings: &[(&str, Value)], loss: f64) -> RunFacts {
+        let named = |(path, value): &(&str, Value)| RunSetting::named((*path).to_owned(), value.clone(), None);
+        let info = MetricId::TEST_LOSS.info();
+        let values = [(OPTIMIZER.to_owned(), Value::Text(optimizer.to_owned())), (last_of(&info), Value::Number(loss))];
+        let settings = settings.iter().map(named).collect();
+        RunFacts { settings, values: values.into(), metrics: vec![info], ..RunFacts::default() }
+    }
+
     /// The facts of a run whose events cannot be read.
     pub fn unreadable(run: &RunFolder) -> RunFacts {
         let values = [(RUN, run.name()), (NAME, run.name()), (STATE, UNREADABLE.to_owned())];
@@ -393,9 +402,7 @@ impl RunFacts {
     fn put_in_force(&mut self, history: &RunHistory) {
         let mut changed = history.changed_settings();
         // A command for other steps changes those of the run, and no setting of its training.
-        let is_scan = history.started().is_some_and(|started| started.scan.is_some());
-        let steps = history.steps().filter(|_| !is_scan);
-        changed.extend(steps.map(|steps| (SettingChange::STEPS.to_owned(), steps as f64)));
+        changed.extend(history.steps().map(|steps| (SettingChange::STEPS.to_owned(), steps as f64)));
         let in_force = |setting: &RunSetting| {
             let RunSetting { path, value, .. } = setting;
             let now = value.as_ref().zip(changed.get(path)).map(|(value, now)| value.in_place_of(*now));
@@ -490,16 +497,14 @@ fn described(started: &Started) -> Settings {
     known.into_iter().filter_map(setting).collect()
 }
 
-/// Describes the progress of a run, such as `20/40 steps, 12.5/s, 5 min left`: its steps, which are grid points in a
-/// scan, their rate, and the time left if it is open.
+/// Describes the progress of a run, such as `20/40 steps, 12.5/s, 5 min left`: its steps, their rate, and the time left
+/// if it is open.
 pub fn progress(history: &RunHistory, is_open: bool) -> String {
-    let is_scan = history.started().is_some_and(|started| started.scan.is_some());
-    let unit = if is_scan { "grid points" } else { "steps" };
     let of = history.steps().map(|steps| format!("/{}", grouped(steps))).unwrap_or_default();
     let rate = history.steps_per_s().map(|rate| Rate.number(rate));
     let left = history.seconds_left().filter(|_| is_open);
     let left = left.map(|seconds| format!("{} left", Duration.number(seconds)));
-    let steps = format!("{}{of} {unit}", grouped(history.step()));
+    let steps = format!("{}{of} steps", grouped(history.step()));
     std::iter::once(steps).chain(rate).chain(left).collect::<Vec<_>>().join(", ")
 }
 

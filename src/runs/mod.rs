@@ -10,6 +10,7 @@ mod column;
 mod compared;
 mod facts;
 mod filter;
+mod grid;
 pub mod import;
 mod table;
 pub mod tensorboard;
@@ -32,6 +33,8 @@ pub use column::{Column, Columns, TableLayout};
 pub use compared::run_column;
 pub use facts::{REPLICATES, RunFacts, RunSettings, RunSource, progress, status_line};
 pub use filter::{Filter, FilterError, listed_fields};
+pub(crate) use grid::positions_of;
+pub use grid::{GridAxes, GridCurve, GridMean, GridResult};
 pub use table::PrintedTable;
 pub use value::{Aggregate, Format, Statistic, Value};
 

@@ -13,7 +13,6 @@ mod references;
 mod replay;
 mod rules;
 mod schedules;
-mod scores;
 mod shares;
 mod specs;
 mod stage;

@@ -1,6 +1,5 @@
 //! Events of a run, as lines of JSON.
 
-use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use jiff::Timestamp;
@@ -50,7 +49,7 @@ pub enum Event {
     Measure(Measure),
     /// Text that the model has written.
     Sample { text: String },
-    /// A grid point of a scan is complete.
+    /// A point of a grid in one run is complete, in runs of older versions.
     GridPoint(GridPoint),
     /// A checkpoint has reached the disk, in the run's folder under this name.
     Checkpoint { file: String },
@@ -103,6 +102,10 @@ pub struct Started {
     /// The number of processes that share each batch, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
+    /// The number of threads that share each product, if it is not the default. A resumed run uses as many, which gives
+    /// the same bits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u64>,
     /// The number format, such as `float32`.
     pub precision: String,
     pub version: String,
@@ -115,14 +118,13 @@ pub struct Started {
     /// The path of the folder or the file that the run was imported from.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub imported_from: String,
+    /// The axes of a run of an older version that holds all results of a grid of trainings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scan: Option<ScanAxes>,
-    /// The grid points of a part of a scan, by their indices of optimizer and batch size; none in a run of all points.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub own_points: Option<Vec<[usize; 2]>>,
 }
 
-/// The axes of a scan: its results have the shape (optimizers, batch sizes, learning rates, replicates).
+/// The axes of a grid of trainings in one run, which older versions wrote: its results have the shape (optimizers,
+/// batch sizes, learning rates, replicates).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScanAxes {
     pub optimizers: Vec<String>,
@@ -149,23 +151,6 @@ impl ScanAxes {
             Some((of, found, most)) => Err(format!("expected a scan with at most {most} {of}, found {found}")),
             None => Ok(()),
         }
-    }
-
-    /// The number of pairs of an optimizer and a batch size.
-    pub fn grid_points(&self) -> u64 {
-        (self.optimizers.len() * self.batch_sizes.len()) as u64
-    }
-
-    /// Lists the pairs of an optimizer and a batch size, by their indices, in the order in which a run trains them
-    /// ([`ScanAxes::points_of`]).
-    pub fn points(&self) -> Vec<[usize; 2]> {
-        ScanAxes::points_of(self.optimizers.len(), self.batch_sizes.len())
-    }
-
-    /// Lists the pairs of `optimizers` optimizers and `batch_sizes` batch sizes, small batches first: large ones take
-    /// longest, so a picture fills quickly.
-    pub fn points_of(optimizers: usize, batch_sizes: usize) -> Vec<[usize; 2]> {
-        (0..batch_sizes).flat_map(|column| (0..optimizers).map(move |row| [row, column])).collect()
     }
 }
 
@@ -205,10 +190,8 @@ impl SettingChange {
     }
 }
 
-/// The results of an optimizer with a batch size, for each learning rate (outer) and replicate (inner).
-///
-/// The event holds all results of the grid point, so a stopped scan needs no checkpoint: it resumes with the grid
-/// points that have no such event, and its `from_step` is the number of those that have one.
+/// The results of an optimizer with a batch size in a run with [`ScanAxes`], for each learning rate (outer) and
+/// replicate (inner).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GridPoint {
     /// Indices into [`ScanAxes::optimizers`] and [`ScanAxes::batch_sizes`].
@@ -218,16 +201,9 @@ pub struct GridPoint {
     /// The number of complete grid points, including this one.
     pub done: u64,
     pub total: u64,
-    /// Seconds of training.
-    #[serde(default, with = "number")]
-    pub seconds: f64,
-    /// Training loss of the last step's batch.
-    #[serde(with = "number::grid")]
-    pub train_loss: Vec<Vec<f64>>,
+    /// The test loss after the last step.
     #[serde(with = "number::grid")]
     pub test_loss: Vec<Vec<f64>>,
-    #[serde(with = "number::grid")]
-    pub test_accuracy: Vec<Vec<f64>>,
 }
 
 impl Event {
@@ -243,8 +219,8 @@ impl Event {
             Event::Measure(Measure { metrics, .. }) => metrics.sentence(),
             Event::Sample { text } => format!("sample: {text}"),
             Event::GridPoint(point) => {
-                let GridPoint { optimizer, batch_size, done, total, seconds, .. } = point;
-                format!("{optimizer} with batches of {batch_size} took {seconds:.1} s, {done} of {total} done")
+                let GridPoint { optimizer, batch_size, done, total, .. } = point;
+                format!("{optimizer} with batches of {batch_size}, {done} of {total} done")
             }
             Event::Checkpoint { file } => format!("checkpoint {file}"),
             Event::Command { id, ok: true, message, .. } => format!("command {id}: {message}"),
@@ -338,60 +314,6 @@ impl Forked {
     pub fn missing(&self) -> String {
         let Forked { from_run, from_step, .. } = self;
         format!("the run {from_run} is not found, so the curve begins at step {from_step}, where it was forked")
-    }
-}
-
-/// The times of the finished grid points of a scan.
-///
-/// All grid points take equally many steps, and a step takes about `α + β b` seconds with batches of `b`: a fixed cost
-/// per step, and a cost per sample. A batch size with finished grid points costs their mean. For the others, `α` and
-/// `β` are fitted to these means by least squares, neither of them negative.
-#[derive(Debug)]
-pub(super) struct ScanCosts {
-    /// Mean seconds of a grid point, by batch size.
-    known: BTreeMap<u64, f64>,
-}
-
-impl ScanCosts {
-    pub(super) fn of<'p>(points: impl Iterator<Item = &'p GridPoint>) -> ScanCosts {
-        let mut sums: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
-        // Other programs may not record the time of a grid point.
-        for point in points.filter(|point| point.seconds.is_finite() && point.seconds > 0.0) {
-            let (sum, count) = sums.entry(point.batch_size).or_default();
-            *sum += point.seconds;
-            *count += 1.0;
-        }
-        ScanCosts { known: sums.into_iter().map(|(size, (sum, count))| (size, sum / count)).collect() }
-    }
-
-    /// Estimates the seconds of grid points with these batch sizes. None while they cannot be estimated: if larger
-    /// batches remain, two batch sizes must be measured.
-    pub(super) fn seconds_of(&self, mut batch_sizes: impl Iterator<Item = u64>) -> Option<f64> {
-        batch_sizes.try_fold(0.0, |sum, size| Some(sum + self.seconds(size)?))
-    }
-
-    fn seconds(&self, batch_size: u64) -> Option<f64> {
-        if let Some(&known) = self.known.get(&batch_size) {
-            return Some(known);
-        }
-        if self.known.len() < 2 {
-            return None;
-        }
-        let count = self.known.len() as f64;
-        let points = || self.known.iter().map(|(&size, &seconds)| (size as f64, seconds));
-        let (size, seconds) =
-            points().fold((0.0, 0.0), |(x, y), (size, seconds)| (x + size / count, y + seconds / count));
-        let covariance: f64 = points().map(|(x, y)| (x - size) * (y - seconds)).sum();
-        let variance: f64 = points().map(|(x, _)| (x - size).powi(2)).sum();
-        let slope = (covariance / variance).max(0.0);
-        let intercept = seconds - slope * size;
-        Some(if intercept >= 0.0 {
-            intercept + slope * batch_size as f64
-        } else {
-            // The least-squares line through the origin.
-            let proportion = points().map(|(x, y)| x * y).sum::<f64>() / points().map(|(x, _)| x * x).sum::<f64>();
-            proportion * batch_size as f64
-        })
     }
 }
 

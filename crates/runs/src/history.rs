@@ -1,12 +1,12 @@
 //! The history of a run as plain values: curves, samples, grid points, answers, and the ending.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{self, Display};
 
 use jiff::Timestamp;
 
 use super::curves::{LongestInterval, LossTallies, LossTally, MetricCurve, MetricPoints};
-use super::event::{Event, EventRecord, Forked, GridPoint, ScanCosts, SettingChange, Started};
+use super::event::{Event, EventRecord, Forked, GridPoint, SettingChange, Started};
 use super::measure::Measure;
 use super::metric::{MetricId, MetricInfo, MetricSource, MetricValues};
 
@@ -227,18 +227,8 @@ impl RunHistory {
         (rate.is_finite() && rate > 0.0).then_some(rate)
     }
 
-    /// Estimates the seconds of training until all steps are taken, at the rate so far; in a scan, until all grid
-    /// points are finished, which take longer with larger batches ([`ScanCosts`]).
+    /// Estimates the seconds of training until all steps are taken, at the rate so far.
     pub fn seconds_left(&self) -> Option<f64> {
-        if let Some(started) = &self.started
-            && let Some(axes) = &started.scan
-        {
-            let finished: HashSet<[usize; 2]> = self.grid_points().map(|point| point.index).collect();
-            let points = started.own_points.clone().unwrap_or_else(|| axes.points());
-            let open = points.into_iter().filter(|point| !finished.contains(point));
-            let sizes = open.filter_map(|[_, column]| axes.batch_sizes.get(column).copied());
-            return ScanCosts::of(self.grid_points()).seconds_of(sizes);
-        }
         Some(self.steps?.saturating_sub(self.step()) as f64 / self.steps_per_s()?)
     }
 

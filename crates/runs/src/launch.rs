@@ -173,10 +173,20 @@ impl WorkerProgram {
     /// terminal is closed. Its output and that of its libraries are appended to the run's log. With several
     /// `processes`, the worker starts the others.
     pub fn start(&self, run: &RunFolder, resume: bool, processes: Option<u16>) -> Result<Launched, LaunchError> {
+        self.start_on(std::slice::from_ref(run), resume, processes)
+    }
+
+    /// Starts the worker on several new runs, which it trains together.
+    pub fn start_together(&self, runs: &[RunFolder]) -> Result<Launched, LaunchError> {
+        self.start_on(runs, true, None)
+    }
+
+    fn start_on(&self, runs: &[RunFolder], resume: bool, processes: Option<u16>) -> Result<Launched, LaunchError> {
+        let run = runs.last().expect("there is a run to train");
         let path = run.log();
         let log = plain_file::open_to_append(&path).map_err(|source| LaunchError::Log { path, source })?;
         let mut command = Command::new(&self.path);
-        command.arg("run").arg(run.path());
+        command.arg("run").args(runs.iter().map(RunFolder::path));
         if resume {
             command.arg("--resume");
         }

@@ -116,6 +116,8 @@ impl Queue {
     /// The name of the queue's folder in the folder of the runs.
     pub const FOLDER: &str = "queue";
     const PAUSED: &str = "paused";
+    /// The largest number of trainings of one worker.
+    const MOST_TOGETHER: usize = 64;
 
     pub fn of(runs: &Path) -> Queue {
         Queue { runs: runs.to_owned() }
@@ -273,6 +275,29 @@ impl Queue {
         Ok(None)
     }
 
+    /// Claims the first entry like [`Queue::claim_first`], and those after it that one worker can train together with it,
+    /// at most [`Queue::MOST_TOGETHER`]: entries that were never started, for whose configs `together` returns the same
+    /// text.
+    pub fn claim_together(
+        &self,
+        wanted: impl Fn(&QueueEntry) -> bool,
+        together: impl Fn(&str) -> Option<String>,
+    ) -> Result<Vec<Claim>, QueueError> {
+        let mut claims = Vec::from_iter(self.claim_first(&wanted)?);
+        let Some(first) = claims.first().filter(|first| first.entry.starts == 0) else { return Ok(claims) };
+        let (place, Some(key)) = (first.entry.place, together(&first.entry.config)) else { return Ok(claims) };
+        let others = self.entries()?.into_iter().filter(|entry| entry.place > place && !entry.is_claimed);
+        for entry in others.take_while(|entry| together(&entry.config).as_ref() == Some(&key)) {
+            if claims.len() >= Queue::MOST_TOGETHER || self.is_paused() {
+                break;
+            }
+            // Another program may start it between listing and locking.
+            let claim = if entry.starts == 0 && wanted(&entry) { self.claim(&entry)? } else { None };
+            claims.extend(claim.filter(|claim| claim.entry.starts == 0));
+        }
+        Ok(claims)
+    }
+
     fn claim(&self, entry: &QueueEntry) -> Result<Option<Claim>, QueueError> {
         let (failed, path) = (self.failed(), self.path(entry.place, &entry.name));
         let file = match plain_file::open_existing(&path) {
@@ -340,6 +365,27 @@ impl Claim {
             } else {
                 std::thread::sleep(POLL_INTERVAL);
             }
+        }
+    }
+
+    /// Starts one worker on the runs of several claims, which trains them together. Each is then trained to its end by
+    /// [`Claim::train`], alone where that worker has died.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the worker cannot be started or the folders cannot be written; then the entries stay in the queue.
+    pub fn start_together(claims: &mut [Claim], worker: &WorkerProgram) -> Result<(), QueueError> {
+        let runs: Vec<RunFolder> = claims.iter().map(Claim::run_folder).collect::<Result<_, _>>()?;
+        let time = now();
+        for claim in &mut *claims {
+            claim.record(&Line::Start { time })?;
+            claim.entry.started(time);
+        }
+        let launched = worker.start_together(&runs)?;
+        match launched.wait_until_at_work(WorkerProgram::START_TIMEOUT) {
+            // A refused or dead worker leaves the runs to workers of their own.
+            Ok(()) | Err(LaunchError::Died { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
         }
     }
 

@@ -3,15 +3,12 @@
 use std::path::PathBuf;
 
 use egui::{Button, Label, RichText, Stroke, TextEdit, TextStyle, Ui};
-use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec};
-use valleyscope_engine::quantity::BatchSize;
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::setting::{SettingInfo, SettingPath, SettingValue};
-use valleyscope_engine::simulation::{SimulationSpec, defaults};
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::preset::{Preset, UserPreset, built_ins};
-use valleyscope_experiments::view::{OwnColors, usual_colors};
 use valleyscope_experiments::workload::form::{Choice, FormSection, Value};
-use valleyscope_experiments::workload::{Dataset, DeviceChoice, ScanOptimizer};
+use valleyscope_experiments::workload::{Dataset, DeviceChoice};
 
 use super::editor::{TrainingEditor, TrainingFault, first_of};
 use super::worker::WorkerState;
@@ -20,7 +17,6 @@ use crate::app::shell::editor::change_mark;
 use crate::app::shell::presets::PresetCatalog;
 use crate::app::widgets::form::{check_box, scrolled_list};
 use crate::app::widgets::number::TypedField;
-use crate::app::widgets::optimizer_cards::{CardOptimizer, CardParts, OptimizerCards};
 use crate::app::widgets::setting::{Pins, SliderStyle, pinned_card, setting_row, unpinned_row};
 use crate::app::widgets::text_editor::{RuleChoice, TextEditor, TextTab};
 use crate::app::widgets::theme::text_width;
@@ -73,13 +69,6 @@ fn rows(editor: &mut TrainingEditor) -> Vec<(String, SettingValue)> {
             Some(Value::Rule(rule)) => {
                 for (info, value) in of_rule(rule) {
                     add("", SettingPath::new(format!("{}.{}", of.key, info.key)), info, [value, info.in_training]);
-                }
-            }
-            Some(Value::Optimizers(all)) => {
-                for (index, it) in all.iter().enumerate() {
-                    for (info, value) in of_rule(&it.rule) {
-                        add(it.label(), SettingPath::of_rule(index as u32, info.key), info, [value, info.in_training]);
-                    }
                 }
             }
             _ => {}
@@ -151,12 +140,6 @@ impl TrainingForm<'_> {
                 self.hyperparameters(ui, "", value, |key| SettingPath::new(format!("{}.{key}", of.key)));
                 editor.show(ui.ctx(), value);
             }
-            Value::BatchSizes(value) => form::line(ui, name, help, |ui| {
-                let sizes: Vec<String> = value.iter().map(|size| size.get().to_string()).collect();
-                let field = TypedField { name, width: ui.available_width() - 12.0 };
-                *value = field.show(ui, &sizes.join(", "), batch_sizes).entered.unwrap_or_else(|| value.clone());
-            }),
-            Value::Optimizers(value) => self.optimizers(ui, value),
             Value::Note(text) if text.is_empty() => {}
             Value::Note(text) => drop(ui.add(Label::new(RichText::new(text).small().weak()).wrap())),
         }
@@ -178,48 +161,6 @@ impl TrainingForm<'_> {
                 rule.set(of.key, set).expect("the control keeps to the range");
             }
         }
-    }
-
-    fn optimizers(&mut self, ui: &mut Ui, optimizers: &mut Vec<ScanOptimizer>) {
-        let labels = optimizers.iter().enumerate().map(|(index, it)| format!("{} {}", index + 1, it.label()));
-        let names: Vec<String> = labels.collect();
-        let own_colors = optimizers.iter().map(|it| (it.color, it.rule.rgb())).collect::<Vec<OwnColors>>();
-        let cards = OptimizerCards {
-            tab: TextTab::Scan,
-            names: &names,
-            usual_colors: &usual_colors(&own_colors),
-            most: SimulationSpec::MAX_OPTIMIZERS,
-            usual: RuleSpec::in_training,
-            is_needed: &vec![names.len() == 1; names.len()],
-            why_needed: "A scan has at least one optimizer.",
-        };
-        let requests = &mut Requests::default();
-        let settings = |ui: &mut Ui, index: usize, it: &mut ScanOptimizer| {
-            self.hyperparameters(ui, &names[index], &mut it.rule, |key| SettingPath::of_rule(index as u32, key));
-        };
-        let edit = cards.show(ui, optimizers, requests, |_, _, _| (), settings);
-        self.requests.actions.append(&mut requests.actions);
-        if let Some(edit) = cards.add_menu(ui).or(edit) {
-            cards.apply(ui, optimizers, &edit);
-        }
-    }
-}
-
-impl CardOptimizer for ScanOptimizer {
-    fn new(rule: RuleSpec) -> ScanOptimizer {
-        ScanOptimizer { name: None, color: None, rule }
-    }
-
-    fn parts(&mut self) -> CardParts<'_> {
-        CardParts { id: None, name: &mut self.name, color: &mut self.color, rule: &mut self.rule }
-    }
-
-    fn label(&self) -> &str {
-        self.label()
-    }
-
-    fn rated(&self) -> RatedRule {
-        self.rule.rated(defaults::learning_rate())
     }
 }
 
@@ -288,20 +229,12 @@ fn devices(ui: &mut Ui, name: &str, help: &str, device: &mut DeviceChoice, worke
     });
 }
 
-fn batch_sizes(text: &str) -> Result<Vec<BatchSize>, String> {
-    let parts = text.split([',', ';', ' ']).filter(|part| !part.trim().is_empty());
-    let sizes: Result<Vec<BatchSize>, String> =
-        parts.map(|part| BatchSize::new(number::read_whole(part)?).map_err(|refused| refused.to_string())).collect();
-    sizes
-        .and_then(|sizes| if sizes.is_empty() { Err("expected at least one batch size".to_owned()) } else { Ok(sizes) })
-}
-
 fn preset_menu(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &PresetCatalog, requests: &mut Requests) {
     ui.horizontal(|ui| {
-        let (help, chosen) = ("What is trained", name_of(editor.preset().kind()));
+        let (help, chosen) = ("What is trained", name_of(editor.preset().trained_kind()));
         form::list_field(ui, "Workload", help, "workload", chosen, 0.0, |ui| {
             for &kind in Preset::WORKLOADS {
-                let is_present = kind == editor.preset().kind();
+                let is_present = kind == editor.preset().trained_kind();
                 if ui.selectable_label(is_present, name_of(kind)).clicked() && !is_present {
                     editor.take(kind);
                 }
@@ -324,13 +257,13 @@ fn name_of(kind: &str) -> &'static str {
 }
 
 fn presets(ui: &mut Ui, editor: &TrainingEditor, catalog: &PresetCatalog, requests: &mut Requests) {
-    let present = editor.preset().kind();
+    let present = editor.preset().trained_kind();
     let mut kinds = Preset::WORKLOADS.to_vec();
     kinds.sort_by_key(|kind| *kind != present);
     let own = catalog.own.as_deref().unwrap_or_default();
     for kind in kinds {
         ui.label(RichText::new(name_of(kind)).small().weak());
-        for built_in in built_ins().iter().filter(|built_in| built_in.preset.kind() == kind) {
+        for built_in in built_ins().iter().filter(|built_in| built_in.preset.trained_kind() == kind) {
             let name = format!("{} ({})", built_in.preset.title(), built_in.name);
             let entry = ui.selectable_label(built_in.preset == editor.presets.saved_state().clean, name);
             if entry.on_hover_text(built_in.preset.description()).clicked() {
@@ -339,7 +272,7 @@ fn presets(ui: &mut Ui, editor: &TrainingEditor, catalog: &PresetCatalog, reques
         }
         for UserPreset { path, preset, .. } in own {
             if let Ok(preset) = preset
-                && preset.kind() == kind
+                && preset.trained_kind() == kind
                 && ui.selectable_label(false, format!("{} (your own)", preset.title())).clicked()
             {
                 requests.actions.push(Action::OpenFile(path.clone()));

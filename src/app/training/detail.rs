@@ -50,11 +50,10 @@ impl DetailTab {
     fn is_of(self, run: &Summary, detail: &RunDetail) -> bool {
         match self {
             DetailTab::Warnings => detail.warned > 0,
-            DetailTab::Triangle => !run.is_scan,
             DetailTab::Samples => run.writes_text,
             DetailTab::Change => run.is_open() && detail.has_live_settings(),
             DetailTab::Log => !detail.log.is_empty(),
-            DetailTab::Events | DetailTab::Config => true,
+            DetailTab::Events | DetailTab::Triangle | DetailTab::Config => true,
         }
     }
 }
@@ -230,15 +229,11 @@ fn run_buttons(run: &Summary, can_fork: bool) -> [RunButton; 6] {
         Status::Silent { .. } => run.status.is_lost(),
         Status::Finished | Status::Starting | Status::Running(_) => false,
     };
-    let fork = if run.is_scan {
-        "A scan has no checkpoint from which to start another run"
-    } else {
-        "Start another run from a checkpoint of this one"
-    };
+    let fork = "Start another run from a checkpoint of this one";
     [
         ("Stop", "Stop the run", "Save a checkpoint and end; it can be resumed", can_stop, RunAction::Stop),
         ("Resume", "Resume the run", "Go on from the last checkpoint", can_resume, RunAction::Resume),
-        ("Fork…", "Fork the run", fork, can_fork && !run.is_scan, RunAction::Fork),
+        ("Fork…", "Fork the run", fork, can_fork, RunAction::Fork),
         ("Rename, note…", "Rename the run", "Give it a title and a note", true, RunAction::Describe),
         ("Delete…", "Delete the run", "Move it to the trash; stop it first", can_delete, RunAction::Delete),
         ("Copy path", "Copy the path of the run", "The path of its folder", true, RunAction::CopyPath),

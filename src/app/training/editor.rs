@@ -10,8 +10,8 @@ use valleyscope_engine::setting::SettingPath;
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::preset::{BuiltIn, Preset, built_ins, is_made_title};
 use valleyscope_experiments::run::CapacityReport;
-use valleyscope_experiments::workload::DataStatus;
 use valleyscope_experiments::workload::form::{FormSection, Value};
+use valleyscope_experiments::workload::{DataStatus, Workload};
 use valleyscope_runs::Handshake;
 
 use super::charts::Choices;
@@ -187,8 +187,8 @@ impl TrainingEditor {
     fn with_inherited_data(&mut self, saved: SavedTraining) -> SavedTraining {
         self.chosen_data = self.chosen_data();
         self.chosen = 0;
-        let is_automatic = saved.clean.trainings().iter().all(|it| it.data() == Some(&DataChoice::Automatic));
-        let dataset = saved.clean.workload().filter(|_| is_automatic).map(|workload| workload.info().dataset);
+        let is_automatic = |it: &&dyn Workload| it.runs().iter().all(|run| *run.data == DataChoice::Automatic);
+        let dataset = saved.clean.workload().filter(is_automatic).map(|workload| workload.info().dataset);
         let inherited_data = dataset.and_then(|dataset| self.chosen_data.get(dataset.name).cloned());
         SavedTraining { inherited_data, ..saved }
     }
@@ -201,7 +201,8 @@ impl TrainingEditor {
     /// makes no choice.
     pub(super) fn chosen_data(&self) -> BTreeMap<String, DataChoice> {
         let (mut chosen, data) = (self.chosen_data.clone(), self.data());
-        let is_of_preset = self.presets.saved_state().clean.trainings().iter().any(|it| it.data() == Some(&data));
+        let clean = self.presets.saved_state().clean.workload();
+        let is_of_preset = clean.is_some_and(|it| it.runs().iter().any(|run| *run.data == data));
         let Some(dataset) = self.preset().workload().map(|workload| workload.info().dataset.name) else {
             return chosen;
         };
@@ -234,8 +235,12 @@ impl TrainingEditor {
 
     /// The index of the shown run of the preset; 0 if it has only one.
     pub(super) fn chosen(&self) -> usize {
-        let runs = self.preset().workload().map_or(0, |workload| workload.places().len());
-        self.chosen.min(runs.saturating_sub(1))
+        self.chosen.min(self.runs().saturating_sub(1))
+    }
+
+    /// The number of runs under the controls, of a grid those of its base.
+    fn runs(&self) -> usize {
+        self.preset().workload().map_or(0, |workload| workload.places().len())
     }
 
     pub(super) fn choose(&mut self, run: usize) {
@@ -261,10 +266,6 @@ impl TrainingEditor {
             new.into_iter().for_each(|new| rule.set(key, new).expect("the control keeps to the range"));
             rule.get(key)
         };
-        if let Some(index) = path.optimizer {
-            let key = path.path.strip_prefix("rule.")?;
-            return of_rule(&mut workload.scanned_mut().get_mut(index as usize)?.rule, key);
-        }
         if let Some(Value::Number(number)) = workload.value(run, &path.path) {
             new.into_iter().for_each(|new| number.enter(new).expect("the control keeps to the range"));
             return Some(number.value());
@@ -300,8 +301,7 @@ impl TrainingEditor {
     /// Describes the fault of a fork without steps left after its checkpoint's step.
     fn lack_of_steps(&self) -> Option<TrainingFault> {
         let from = self.presets.saved_state().fork.as_ref()?.step;
-        let trainings = self.preset().trainings();
-        let steps = trainings.get(self.chosen())?.training()?.course.steps;
+        let steps = self.preset().workload()?.runs().get(self.chosen())?.course.steps;
         (steps <= from).then(|| TrainingFault {
             path: "steps".to_owned(),
             message: format!("steps must be more than {from}, the step that the fork goes on from, found {steps}"),
@@ -310,9 +310,9 @@ impl TrainingEditor {
 
     fn broken_rule(&self) -> Option<TrainingFault> {
         let error = self.preset().workload()?.check().err()?;
-        let runs = self.preset().trainings().len();
+        let runs = self.runs();
         let in_run = (0..runs).find_map(|run| Some((run, error.path.strip_prefix(&format!("runs[{run}]."))?)));
-        let (run, path) = in_run.unwrap_or((self.chosen(), error.path.strip_prefix("scan.").unwrap_or(&error.path)));
+        let (run, path) = in_run.unwrap_or((self.chosen(), &*error.path));
         let message = format!("{path} {}", error.complaint).replace('`', "");
         Some(if run == self.chosen() {
             TrainingFault { path: path.to_owned(), message }

@@ -18,6 +18,7 @@ mod panel;
 mod plots;
 mod plotter;
 mod queue;
+mod results;
 mod summary;
 mod table;
 mod track;

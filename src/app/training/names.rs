@@ -71,12 +71,11 @@ type Traits = [Option<String>; 5];
 const SEED: usize = 3;
 
 fn traits(run: &Summary) -> Traits {
-    let steps = run.steps.filter(|_| !run.is_scan);
     let setting = |path: &str, word: &str| Some(format!("{word} {}", Format::Exact.text(run.facts.get(path)?)));
     [
         run.facts.number("learning_rate").map(|rate| format!("η {}", number_text(rate))),
         setting("batch_size", "batch"),
-        steps.map(|steps| format!("{} steps", grouped(steps))),
+        run.steps.map(|steps| format!("{} steps", grouped(steps))),
         setting("seed", "seed"),
         forked(run),
     ]
@@ -105,8 +104,7 @@ fn forked(run: &Summary) -> Option<String> {
 }
 
 fn optimizer(run: &Summary) -> Option<String> {
-    let several = if run.is_scan { "scan of " } else { "" };
-    Some(format!("{several}{}", run.optimizer)).filter(|_| !run.optimizer.is_empty())
+    Some(run.optimizer.clone()).filter(|optimizer| !optimizer.is_empty())
 }
 
 /// Describes the settings of runs in a list, so that they are distinct: the workload, if there are several, the
@@ -251,18 +249,6 @@ pub struct Pens {
     numbers: BTreeMap<PathBuf, usize>,
     /// The colours that were chosen for runs.
     pub colors: BTreeMap<PathBuf, [u8; 3]>,
-    /// The colours that were chosen for the optimizers of scans.
-    pub scans: BTreeMap<PathBuf, ScanColors>,
-}
-
-/// The colours that were chosen for the optimizers of a scan, by their names.
-pub(super) type ScanColors = BTreeMap<String, [u8; 3]>;
-
-fn set_or_remove<K: Ord>(colors: &mut BTreeMap<K, [u8; 3]>, key: K, color: Option<[u8; 3]>) {
-    match color {
-        Some(color) => drop(colors.insert(key, color)),
-        None => drop(colors.remove(&key)),
-    }
 }
 
 impl Pens {
@@ -270,16 +256,7 @@ impl Pens {
         let mut pens = self.clone();
         pens.numbers.retain(|run, _| is_there(run));
         pens.colors.retain(|run, _| is_there(run));
-        pens.scans.retain(|run, _| is_there(run));
         pens
-    }
-
-    pub(super) fn of_scan(&self, run: &RunFolder) -> ScanColors {
-        self.scans.get(run.path()).cloned().unwrap_or_default()
-    }
-
-    pub(super) fn choose_in_scan(&mut self, run: &RunFolder, optimizer: String, color: Option<[u8; 3]>) {
-        set_or_remove(self.scans.entry(run.path().to_owned()).or_default(), optimizer, color);
     }
 
     pub(super) fn chosen(&self, run: &RunFolder) -> Option<[u8; 3]> {
@@ -288,7 +265,10 @@ impl Pens {
 
     /// Chooses a colour for a run; `None` restores its optimizer's. Its line is solid and has exactly that colour.
     pub(super) fn choose(&mut self, run: &RunFolder, color: Option<[u8; 3]>) {
-        set_or_remove(&mut self.colors, run.path().to_owned(), color);
+        match color {
+            Some(color) => drop(self.colors.insert(run.path().to_owned(), color)),
+            None => drop(self.colors.remove(run.path())),
+        }
         self.numbers.insert(run.path().to_owned(), 0);
     }
 

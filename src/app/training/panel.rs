@@ -23,6 +23,7 @@ use super::names::{CurveFacts, Name, Pens, curve_facts, distinct};
 use super::plots::TrainingExport;
 use super::plotter::{CurveRequest, Plotter, RunCurves};
 use super::queue::QueueState;
+use super::results::ResultsView;
 use super::summary::{ListedRuns, Summary};
 use super::table::{RunTable, TableChoices};
 use super::watcher::{Update, WatcherCommand};
@@ -76,6 +77,7 @@ pub struct TrainingPanel {
     pub(super) curve_names: Arc<[Name]>,
     pub(super) curve_request: CurveRequest,
     pub(super) charts: Charts,
+    pub(super) results: ResultsView,
     /// Curves of an example, if they were shown.
     pub(super) example: Option<Example>,
     /// The comparison of runs in progress, which reads their settings.
@@ -206,7 +208,7 @@ impl RegisteredTab for TrainingPanel {
     const INFO: TabInfo = TabInfo {
         title: "Real workloads",
         help_name: "real workloads",
-        preset_kinds: Preset::WORKLOADS,
+        preset_kinds: Preset::TRAININGS,
         presets_heading: "Real workloads",
         keys: &[],
         exports: &[ExportKind::Figure, ExportKind::Data],

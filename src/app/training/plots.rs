@@ -1,32 +1,29 @@
-//! The plots of the chosen runs, the picture of a scan, and their exports.
+//! The plots of the chosen runs, and their exports.
 
 use std::fs;
-use std::io::Cursor;
 use std::sync::Arc;
 
-use egui::{Response, RichText, Sense, TextStyle, Ui, Vec2, vec2};
-use valleyscope_experiments::view::ticks::{significant, with_edge};
+use egui::Ui;
 use valleyscope_experiments::view::{AxisScale, Pen};
 use valleyscope_runs::{MetricInfo, RunFolder, RunReader};
 
 use super::charts::ChartAction;
 use super::curves::PlotExport;
-use super::names::{Name, NamedCurves, ScanColors};
+use super::names::{Name, NamedCurves};
 use super::panel::TrainingPanel;
 use super::plotter::RunCurves;
-use super::summary::{NEUTRAL, Summary};
+use super::results::ResultsView;
+use super::summary::NEUTRAL;
 use super::track::Horizontal;
 use super::watcher::WatcherCommand;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::export::{ExportKind, ExportOptions, ExportSource, FileFormat, Made, Preview};
 use crate::app::shell::files::FileContent;
 use crate::app::shell::jobs::Progress;
-use crate::app::widgets::icons::color_swatch;
-use crate::app::widgets::plot::{describe, readout};
 use crate::app::widgets::theme;
-use crate::draw::{Axis, Canvas, CurveAxis, Curves, Figure, ScanPlots};
+use crate::draw::{CurveAxis, Curves, Figure};
 use crate::export::{CsvCell, CsvWriter, write_csv};
-use crate::sweep::result::scan::{NEGLIGIBLE, ScanResult};
+use crate::runs::GridResult;
 
 impl TrainingPanel {
     /// The title that all curves share, if their names leave it out.
@@ -53,18 +50,11 @@ impl TrainingPanel {
         named.map(|(drawn, name)| self.named_curves(drawn, name.clone())).collect()
     }
 
-    /// Returns the scan among the curves that hides them: a scan has no curves, and the last chosen one is shown.
-    fn shown_scan(&self, groups: &[NamedCurves<'_>]) -> Option<Arc<ScanResult>> {
-        let scan = groups.iter().rev().find(|group| group.drawn.scan.is_some())?;
-        scan.drawn.scan.clone().filter(|_| scan.drawn.runs.last() == self.selected.last())
-    }
-
     /// Returns what the tab shows, for the sheet of exports.
     pub(super) fn to_export(&self) -> TrainingExport {
         let groups = self.groups(&self.drawn);
-        if let Some(scan) = self.shown_scan(&groups) {
-            let chosen = self.selected.last().map(|run| self.pens.of_scan(run)).unwrap_or_default();
-            return TrainingExport::Scan(Box::new(scan.recolored(&chosen)));
+        if let Some(result) = self.shown_results() {
+            return TrainingExport::Results(self.results.clone(), result);
         }
         let names = groups.iter().map(|group| (group.name.whole(), group.pen)).collect();
         let (title, plots) = (self.left_out(&groups), self.charts.plots(&groups));
@@ -98,10 +88,10 @@ impl TrainingPanel {
         }
         let note =
             (plotted.len() < chosen).then(|| format!("The search matches {} of {chosen} chosen runs", plotted.len()));
-        let groups = self.groups(&self.drawn);
-        if let Some(scan) = self.shown_scan(&groups) {
-            return self.scan(ui, &scan, requests);
+        if self.results(ui, &plotted, requests) {
+            return;
         }
+        let groups = self.groups(&self.drawn);
         self.charts.aliases = Arc::clone(&self.listed.aliases);
         match self.charts.ui(ui, &groups, note.as_deref()) {
             Some(ChartAction::Differences) => self.show_differences(ui.ctx(), plotted),
@@ -115,17 +105,6 @@ impl TrainingPanel {
         }
         if let Some((name, shown)) = self.charts.renamed.take() {
             self.threads().jobs.send(WatcherCommand::Alias(name, shown));
-        }
-    }
-
-    /// Shows the picture of a scan.
-    fn scan(&mut self, ui: &mut Ui, scan: &ScanResult, requests: &mut Requests) {
-        let run = self.selected.last().cloned();
-        let name = run.as_ref().and_then(|run| self.summary(run)).map_or_else(|| scan.title.clone(), Summary::in_full);
-        let chosen = run.as_ref().map(|run| self.pens.of_scan(run)).unwrap_or_default();
-        let color = show(ui, &scan.recolored(&chosen), &name, &chosen, self.charts.is_presented, requests);
-        if let (Some((optimizer, color)), Some(run)) = (color, run) {
-            self.pens.choose_in_scan(&run, optimizer, color);
         }
     }
 }
@@ -171,7 +150,7 @@ impl CurvesExport {
 
 /// The plots that the tab showed when the export sheet was opened.
 pub(super) enum TrainingExport {
-    Scan(Box<ScanResult>),
+    Results(ResultsView, Arc<GridResult>),
     Curves(CurvesExport),
     /// Runs of the table, with their lines as CSV.
     Runs(Vec<RunFolder>, Vec<u8>),
@@ -180,7 +159,7 @@ pub(super) enum TrainingExport {
 impl ExportSource for TrainingExport {
     fn title(&self) -> String {
         match self {
-            TrainingExport::Scan(scan) => scan.title.clone(),
+            TrainingExport::Results(_, result) => result.title.clone(),
             TrainingExport::Curves(curves) => curves.title(),
             TrainingExport::Runs(..) => "Runs".to_owned(),
         }
@@ -195,10 +174,7 @@ impl ExportSource for TrainingExport {
 
     fn data(&self) -> Vec<(FileFormat, &'static str)> {
         match self {
-            TrainingExport::Scan(_) => vec![
-                (FileFormat::Csv, "Scores: a row for each grid point"),
-                (FileFormat::Npz, "All numbers, as arrays"),
-            ],
+            TrainingExport::Results(..) => vec![(FileFormat::Csv, "A row for each combination of settings")],
             TrainingExport::Curves(_) => vec![(FileFormat::Csv, "All points of the curves")],
             TrainingExport::Runs(..) => vec![(FileFormat::Csv, "")],
         }
@@ -211,22 +187,8 @@ impl ExportSource for TrainingExport {
             Ok(options.made(FileContent::Bytes(Arc::new(bytes)), preview, String::new()))
         };
         match (self, options.kind, options.format) {
-            (TrainingExport::Scan(scan), _, _) if scan.known() == 0 => {
-                Err("There is nothing to export until the first grid point is complete.".to_owned())
-            }
-            (TrainingExport::Scan(scan), ExportKind::Figure, _) => options.figure(&Figure::scan(scan)),
-            (TrainingExport::Scan(scan), _, FileFormat::Npz) => {
-                let mut bytes = Cursor::new(Vec::new());
-                scan.write_arrays(&mut bytes).map_err(failed)?;
-                let (bytes, about) = (Arc::new(bytes.into_inner()), String::new());
-                let preview = Preview::npz(&bytes);
-                Ok(options.made(FileContent::Bytes(bytes), preview, about))
-            }
-            (TrainingExport::Scan(scan), _, _) => {
-                let mut bytes = Vec::new();
-                scan.write_table(&mut bytes).map_err(failed)?;
-                csv(bytes)
-            }
+            (TrainingExport::Results(view, result), ExportKind::Figure, _) => options.figure(&view.figure(result)),
+            (TrainingExport::Results(_, result), ..) => csv(result.csv().map_err(failed)?),
             (TrainingExport::Curves(curves), ..) if curves.runs.is_empty() => {
                 Err("No run is chosen. Begin one, or choose some in the list.".to_owned())
             }
@@ -274,136 +236,4 @@ fn table(runs: &[RunFolder]) -> std::io::Result<Vec<u8>> {
         }
     }
     Ok(table.into_inner())
-}
-
-const PERCENT: f64 = 100.0;
-/// The size of the button for an optimizer's colour, in points.
-const SWATCH: Vec2 = vec2(16.0, 14.0);
-const AROUND: f64 = PERCENT * NEGLIGIBLE;
-
-/// An optimizer, and the colour that is chosen for it; `None` restores the usual one.
-type ChosenColor = (String, Option<[u8; 3]>);
-
-/// Shows the picture, in which these colours were chosen by the names of optimizers; returns another choice.
-fn show(
-    ui: &mut Ui,
-    scan: &ScanResult,
-    name: &str,
-    chosen: &ScanColors,
-    is_presented: bool,
-    requests: &mut Requests,
-) -> Option<ChosenColor> {
-    let known = scan.known();
-    let all = scan.axes.grid_points();
-    let rates = &scan.axes.learning_rates;
-    let about = format!(
-        "{name}: {known} of {all} grid points, each the best of {} learning rates with {} replicates of {} steps",
-        rates.len(),
-        scan.axes.replicates,
-        scan.axes.steps
-    );
-    if !is_presented && ui.button("Export…").accessible_name("Export the scan").clicked() {
-        requests.actions.push(Action::Export(None));
-    }
-    ui.add(egui::Label::new(RichText::new(about).small().weak()).wrap());
-    let color = colors(ui, scan, chosen);
-    let height = ui.available_height();
-    let about = "Best test loss by batch size, with the deviation over replicates";
-    ui.label(RichText::new(about).small().weak());
-    for (edge, of) in scan.edges() {
-        let ringed = format!("Ringed: best η {} ({of})", edge.sentence("the learning rates"));
-        ui.add(egui::Label::new(RichText::new(ringed).small()).wrap());
-    }
-    let mut plots = ScanPlots::of(scan);
-    losses(ui, scan, &plots, (0.55 * height - 24.0).max(120.0));
-    let about = format!("Improvement of Signum on Adam by batch size, in % (dashed: ±{AROUND} %)");
-    ui.label(RichText::new(about).small().weak());
-    plots.plots.iter_mut().for_each(|plot| plot.title = None);
-    improvement(ui, scan, &plots, (ui.available_height() - 6.0).max(110.0));
-    color
-}
-
-fn colors(ui: &mut Ui, scan: &ScanResult, chosen: &ScanColors) -> Option<ChosenColor> {
-    let mut choice = None;
-    let usual = scan.recolored(&ScanColors::new()).colors;
-    ui.horizontal_wrapped(|ui| {
-        ui.spacing_mut().interact_size = SWATCH;
-        for (name, usual) in scan.axes.optimizers.iter().zip(usual) {
-            let mut color = chosen.get(name).copied();
-            let help = "Colour in the plots and their exports";
-            color_swatch(ui, &mut color, usual, help, &format!("Colour of {name}"));
-            ui.label(RichText::new(name).small());
-            if color != chosen.get(name).copied() {
-                choice = Some((name.clone(), color));
-            }
-        }
-    });
-    choice
-}
-
-/// Draws a plot of a scan. Returns the position of the pointer among the batch sizes.
-fn plot(ui: &mut Ui, plots: &ScanPlots, index: usize, height: f32) -> (Response, Option<usize>) {
-    let (area, response) = ui.allocate_exact_size(vec2(ui.available_width(), height), Sense::hover());
-    let canvas = Canvas { painter: ui.painter_at(area), style: theme::drawing(ui, &TextStyle::Small) };
-    let left = plots.plots[index].gutter(&canvas, height);
-    let panel = area.with_min_x(area.left() + left).with_max_x(area.right() - 8.0);
-    let panel = panel.with_min_y(area.top() + 4.0).with_max_y(area.bottom() - Axis::depth(canvas.style.em));
-    plots.draw_plot(&canvas, index, panel, left, true);
-    let nearest = response.hover_pos().and_then(|at| plots.nearest(f64::from((at.x - panel.left()) / panel.width())));
-    (response, nearest)
-}
-
-/// Returns the indices of the batch sizes in ascending order, as they are drawn.
-fn in_order(scan: &ScanResult) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..scan.axes.batch_sizes.len()).collect();
-    order.sort_by_key(|index| scan.axes.batch_sizes[*index]);
-    order
-}
-
-fn losses(ui: &mut Ui, scan: &ScanResult, plots: &ScanPlots, height: f32) {
-    let (response, nearest) = plot(ui, plots, 0, height);
-    let (order, sizes) = (in_order(scan), &scan.axes.batch_sizes);
-    let score = |optimizer: usize, index: usize| {
-        let score = scan.scores.get(optimizer, index)?;
-        let rate = scan.axes.learning_rates.get(score.learning_rate).copied().unwrap_or(f64::NAN);
-        let best = with_edge(scan.edge(optimizer, index), &significant(rate, 3));
-        Some(format!("{} ± {}, best η {best}", significant(score.mean, 3), significant(score.deviation, 2)))
-    };
-    // The values of all optimizers at the batch size nearest to the pointer.
-    if let Some(index) = nearest.map(|nearest| order[nearest]) {
-        readout(&response, &format!("Batch size {}", sizes[index]), None, |ui| {
-            for (optimizer, name) in scan.axes.optimizers.iter().enumerate() {
-                ui.label(name);
-                ui.label(score(optimizer, index).unwrap_or_else(|| "not trained yet".to_owned()));
-                ui.end_row();
-            }
-        });
-    }
-    describe(&response, "Plot of best test loss by batch size", || {
-        let optimizers = scan.axes.optimizers.iter().enumerate();
-        let values = optimizers.flat_map(|(optimizer, name)| {
-            order.iter().filter_map(move |index| {
-                let mean = scan.scores.get(optimizer, *index)?.mean;
-                Some(format!("{name} at {}: {}", sizes[*index], significant(mean, 3)))
-            })
-        });
-        values.collect::<Vec<_>>().join("; ")
-    });
-}
-
-fn improvement(ui: &mut Ui, scan: &ScanResult, plots: &ScanPlots, height: f32) {
-    let Some([adam, signum]) = scan.adam_and_signum().filter(|_| plots.plots.len() > 1) else {
-        ui.weak("Needs an optimizer of the rule Adam and one of the rule Signum");
-        return;
-    };
-    let (response, _) = plot(ui, plots, 1, height);
-    describe(&response, "Plot of the improvement of Signum on Adam", || {
-        let improvements = scan.scores.improvements(adam, signum);
-        let values = in_order(scan).into_iter().filter_map(|index| {
-            let it = improvements[index].as_ref()?;
-            let [value, error] = [significant(PERCENT * it.value, 3), significant(PERCENT * it.error, 2)];
-            Some(format!("{}: {value} ± {error} %", scan.axes.batch_sizes[index]))
-        });
-        values.collect::<Vec<_>>().join("; ")
-    });
 }

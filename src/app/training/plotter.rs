@@ -15,8 +15,6 @@ use valleyscope_runs::{MetricId, MetricInfo, MetricSource, RunFolder, RunHistory
 use super::track::{OfStep, Track};
 use crate::app::shell::jobs::Wake;
 use crate::runs::MetricAliases;
-use crate::sweep::result::scan;
-use crate::sweep::result::scan::ScanResult;
 
 /// The interval between checks of the files.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
@@ -37,7 +35,6 @@ pub struct RunCurves {
     /// The metrics that the runs log.
     pub metrics: Vec<MetricInfo>,
     pub tracks: BTreeMap<MetricId, Arc<Track>>,
-    pub scan: Option<Arc<ScanResult>>,
     /// The marks on the curves, in the order of steps.
     pub marks: Vec<RunMark>,
 }
@@ -47,7 +44,7 @@ impl RunCurves {
     pub(super) fn of_history(history: &RunHistory) -> RunCurves {
         let mut tracks = BTreeMap::new();
         let metrics = extend_tracks(&mut tracks, history, 0.0, &MetricAliases::default());
-        RunCurves { runs: Vec::new(), metrics, tracks, scan: None, marks: Vec::new() }
+        RunCurves { runs: Vec::new(), metrics, tracks, marks: Vec::new() }
     }
 }
 
@@ -136,11 +133,10 @@ impl PlotterThread {
             };
             tracks.insert(metric, track);
         }
-        let scan = members.iter().find_map(|member| member.scan.clone());
         let mut marks: Vec<RunMark> = members.iter().flat_map(|member| member.marks.iter().cloned()).collect();
         marks.sort_by_key(|mark| mark.step);
         marks.dedup();
-        RunCurves { runs: group.to_vec(), metrics, tracks, scan, marks }
+        RunCurves { runs: group.to_vec(), metrics, tracks, marks }
     }
 }
 
@@ -205,7 +201,6 @@ struct PlottedRun {
     reader: RunReader,
     metrics: Vec<MetricInfo>,
     tracks: BTreeMap<MetricId, Arc<Track>>,
-    scan: Option<Arc<ScanResult>>,
     marks: Vec<RunMark>,
     /// The history's generation, the smoothing and the names of metrics for which the tracks were made.
     made_for: Option<(u64, f64, Arc<MetricAliases>)>,
@@ -217,7 +212,6 @@ impl PlottedRun {
             reader: RunReader::new(run),
             metrics: Vec::new(),
             tracks: BTreeMap::new(),
-            scan: None,
             marks: Vec::new(),
             made_for: None,
         }
@@ -243,10 +237,6 @@ impl PlottedRun {
             mark.label = visible(&mark.label).into_owned();
         }
         self.metrics = extend_tracks(&mut self.tracks, history, smoothing, aliases);
-        if history.started().is_some_and(|started| started.scan.is_some()) {
-            // A scan with unusable axes has no picture; exporting it reports why.
-            self.scan = ScanResult::of(history, &scan::config(self.reader.run())).ok().map(Arc::new);
-        }
         true
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use egui::{Label, RichText, Sense, Ui, WidgetInfo};
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::run::trained_together;
 use valleyscope_runs::{Claim, EntryEnd, Queue, QueueEntry, QueueError, QueueRunner, RunFolder, Status, span};
 
 use super::jobs::{check_capacity, worker_for};
@@ -138,10 +139,16 @@ impl QueueWork {
             return Ok(());
         }
         let Some(runner) = self.queue.runner().map_err(|error| error.to_string())? else { return Ok(()) };
-        while self.window.upgrade().is_some()
-            && let Some(claim) = self.queue.claim_first(|_| true).map_err(|error| error.to_string())?
-        {
-            self.train(claim, &runner)?;
+        while self.window.upgrade().is_some() {
+            let failed = |error: QueueError| error.to_string();
+            let mut claims = self.queue.claim_together(|_| true, trained_together).map_err(failed)?;
+            if claims.len() > 1 {
+                let (worker, _) = worker_for(self.worker.as_deref(), &self.outbox)?;
+                Claim::start_together(&mut claims, &worker).map_err(failed)?;
+            } else if claims.is_empty() {
+                break;
+            }
+            claims.into_iter().try_for_each(|claim| self.train(claim, &runner))?;
         }
         Ok(())
     }

@@ -46,7 +46,6 @@ pub struct Summary {
     /// The processes that train it, if there are several.
     pub ranks: Option<Ranks>,
     pub evaluated: Vec<MetricInfo>,
-    pub is_scan: bool,
     /// True if its model generates text.
     pub writes_text: bool,
     pub forked: Option<Forked>,
@@ -78,11 +77,11 @@ impl Summary {
         vec![&self.title, &self.settings]
     }
 
-    /// The name of the run in a list: its settings and then its title, or the reverse for a scan, which has many
-    /// settings, and if the user has given it a title. The second is empty if no settings are known.
+    /// The name of the run in a list: its settings and then its title, or the reverse if the user has given it a title.
+    /// The second is empty if no settings are known.
     pub fn heading(&self) -> [String; 2] {
         let settings = self.settings.clone();
-        if settings.is_empty() || self.is_scan || !self.notes.title.is_empty() {
+        if settings.is_empty() || !self.notes.title.is_empty() {
             [self.title.clone(), settings]
         } else {
             [settings, self.title.clone()]
@@ -91,8 +90,7 @@ impl Summary {
 
     /// The title of its curve: the user's, or any title if no settings are known. Empty if the settings suffice.
     pub fn own_title(&self) -> &str {
-        let has_settings = !self.optimizer.is_empty() && !self.is_scan;
-        if has_settings { &self.notes.title } else { &self.title }
+        if self.optimizer.is_empty() { &self.title } else { &self.notes.title }
     }
 
     pub fn in_full(&self) -> String {
@@ -272,12 +270,9 @@ impl Watched {
         let title =
             if self.notes.title.is_empty() { title.unwrap_or_else(|| run.name()) } else { self.notes.title.clone() };
         let spec = preset.and_then(Preset::training);
-        // Only the events of a scan name its optimizers.
         let optimizer = spec.as_ref().map(|spec| spec.label().to_owned());
         let optimizer = started.map(|started| started.optimizer.clone()).or(optimizer).unwrap_or_default();
         let workload = preset.and_then(Preset::workload);
-        let is_scan =
-            workload.is_some_and(|it| !it.scanned().is_empty()) || started.is_some_and(|it| it.scan.is_some());
         let rule = spec.map(|spec| spec.rule.kind()).or_else(|| RuleKind::shown_as(&optimizer));
         let concerns = Concern::of(&status, history, now);
         let data = started.filter(|started| !started.data.is_empty());
@@ -295,11 +290,10 @@ impl Watched {
             bookkeeping: config.bookkeeping.clone(),
             family: workload.map(|workload| workload.info().family),
             settings: String::new(),
-            color: rule.filter(|_| !is_scan).map_or(NEUTRAL, |rule| rule.info().color),
+            color: rule.map_or(NEUTRAL, |rule| rule.info().color),
             steps: history.steps(),
             ranks: Ranks::of(history),
             evaluated: history.evaluated(),
-            is_scan,
             writes_text: started.is_some_and(|started| started.tokens_per_step.is_some()),
             forked: history.forked().cloned(),
             facts: RunFacts::of(RunSource {
@@ -335,5 +329,5 @@ pub(super) fn color_of_rule(name: &str) -> [u8; 3] {
     RuleKind::shown_as(name).map_or(NEUTRAL, |rule| rule.info().color)
 }
 
-/// The colour of runs whose optimizer is unknown, and of scans, which have several.
+/// The colour of runs whose optimizer is unknown.
 pub(super) const NEUTRAL: [u8; 3] = [150; 3];

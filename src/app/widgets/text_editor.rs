@@ -35,7 +35,6 @@ pub(crate) enum TextTab {
     Simulation,
     Sweep,
     Training,
-    Scan,
 }
 
 impl TextTab {
@@ -43,7 +42,7 @@ impl TextTab {
     fn effect(self) -> &'static str {
         match self {
             TextTab::Simulation => "in the next step",
-            TextTab::Sweep | TextTab::Training | TextTab::Scan => "at the next start",
+            TextTab::Sweep | TextTab::Training => "at the next start",
         }
     }
 }

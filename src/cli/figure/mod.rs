@@ -1,6 +1,7 @@
-//! `valleyscope figure`: a figure of a landscape or a phase diagram, computed or from existing results, of a scan, or
-//! of the runs of a preset of trainings.
+//! `valleyscope figure`: a figure of a landscape or a phase diagram, computed or from existing results, or of the runs of
+//! a preset of trainings.
 
+mod grid;
 mod source;
 mod trainings;
 
@@ -14,6 +15,7 @@ use valleyscope_experiments::view::{DiagnosticMetric, ViewProjection};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use super::landscape_args::{LogAxis, check_known, log_axis, metric, run_plots};
+use super::training_args::GridArgs;
 use super::{Failure, in_one_line, one_of, say, warn_of_missing_glyphs};
 use crate::draw::{Figure, FigureError, Format, Options, Svg};
 
@@ -21,8 +23,7 @@ use crate::draw::{Figure, FigureError, Format, Options, Svg};
 pub(super) struct FigureArgs {
     /// A preset of the kind Landscape or Sweep: a name or a file; `pairs` for any two optimizers of fig2a and fig2b;
     /// `moretoy` for fig2b-unrotated beside fig2b-100d; a folder of results, or its phase.npz, to draw without
-    /// computing; the run of a scan: its name or folder; or a preset of trainings, such as fig3a, to draw from existing
-    /// runs
+    /// computing; or a preset of trainings, such as fig3a or the grid fig2cd, to draw from existing runs
     #[arg(value_name = "NAME", required_unless_present = "all")]
     name: Option<OsString>,
     /// Draw all figures of the paper's toy models: fig1c, saturation, fig2a, fig2b, pairs, fig2b-unrotated, fig2b-100d
@@ -39,6 +40,18 @@ pub(super) struct FigureArgs {
     /// Folder that contains the runs of a preset of trainings [default: runs in the user's folder for data]
     #[arg(long, value_name = "DIR")]
     runs: Option<PathBuf>,
+    #[command(flatten)]
+    grid: GridArgs,
+    /// Horizontal axis of the figure of a grid: a setting that varies [default: one that suits, such as the batch size]
+    #[arg(long, value_name = "SETTING")]
+    x: Option<String>,
+    /// Draw of each point of a grid only the best value of this setting [default: the learning rate, unless it is the
+    /// horizontal axis]
+    #[arg(long, value_name = "SETTING")]
+    best_over: Option<String>,
+    /// Draw a line for each combination of a grid through parallel axes, one for each setting that varies
+    #[arg(long, conflicts_with_all = ["x", "best_over"])]
+    parallel: bool,
     /// Width in millimetres [default: a column of a journal, or a page for several maps or a landscape]
     #[arg(long, value_name = "W", allow_hyphen_values = true)]
     width_mm: Option<f64>,

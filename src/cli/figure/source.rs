@@ -16,7 +16,7 @@ use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetEr
 use valleyscope_experiments::view::ViewProjection;
 use valleyscope_runs::RunFolder;
 
-use super::{FigureArgs, trainings};
+use super::{FigureArgs, grid, trainings};
 use crate::cli::landscape_args::{with_compared, with_settings};
 use crate::cli::output::{ProgressLine, ProgressUnit};
 use crate::cli::run_args::RunsLocation;
@@ -24,7 +24,6 @@ use crate::cli::sweep::{SweepRunner, Taker};
 use crate::cli::{Failure, changed, check_computable, say};
 use crate::draw::{Compared, Figure, Map, Trajectories};
 use crate::sweep::result::SweepResult;
-use crate::sweep::result::scan::{ScanError, ScanResult};
 use crate::sweep::titles::{TitledSweep, as_changed_from, short_titles};
 
 /// The figures of the paper's toy models, the fastest first.
@@ -79,7 +78,6 @@ impl SweepSource {
 /// The source of a figure, as far as it is computed.
 pub(super) enum Source {
     Sweeps(Layout, Vec<SweepSource>),
-    Scan(Box<ScanResult>),
     Trajectories(Box<Trajectories>),
     Trainings(Box<Figure>),
 }
@@ -89,7 +87,6 @@ impl Source {
         let certainty = args.certainty;
         let (layout, results) = match self {
             Source::Sweeps(layout, sweeps) => (layout, sweeps.iter().map(|sweep| &sweep.result).collect::<Vec<_>>()),
-            Source::Scan(result) => return Figure::scan(result),
             Source::Trajectories(trajectories) => return Figure::landscape(trajectories),
             Source::Trainings(figure) => return (**figure).clone(),
         };
@@ -148,12 +145,13 @@ impl Source {
             };
             return Ok(Source::Sweeps(layout, Vec::from(sweeps.map(sweep))));
         }
-        let loaded = Library::open().load(name);
-        let is_trainings = |preset: &Preset| preset.workload().is_some_and(|workload| workload.scanned().is_empty());
-        match loaded {
-            Ok(loaded) if is_trainings(&loaded.preset) => {
+        match Library::open().load(name) {
+            Ok(loaded) if loaded.preset.workload().is_some() => {
                 refuse_computing(name, args, "is drawn from runs that are there")?;
-                let figure = trainings::figure(name, &loaded.preset, args.runs.as_deref())?;
+                let figure = match args.grid.applied_to(loaded.preset)? {
+                    Preset::Grid(grid) => grid::figure(name, &Preset::Grid(grid), args)?,
+                    preset => trainings::figure(name, &preset, args.runs.as_deref())?,
+                };
                 Ok(Source::Trainings(Box::new(figure)))
             }
             Err(error) if args.runs.is_some() && composed.is_none() => Err(Failure::bad_input(error)),
@@ -166,7 +164,7 @@ impl Source {
                 Source::of_preset(name, changed, &loaded.preset, args)
             }
             Err(error) => {
-                let source = result_named(name, error)?;
+                let source = result_named(name, error, args)?;
                 refuse_computing(name, args, "holds results already")?;
                 Ok(source)
             }
@@ -241,7 +239,7 @@ impl FigureComputer {
                 Ok(())
             }
             Source::Trajectories(trajectories) => self.simulate(trajectories),
-            Source::Scan(_) | Source::Trainings(_) => Ok(()),
+            Source::Trainings(_) => Ok(()),
         }
     }
 
@@ -306,11 +304,11 @@ fn refuse_set(name: &OsStr, args: &FigureArgs, why: &str) -> Result<(), Failure>
     )))
 }
 
-/// The results of a name that is not a preset's: the run of a scan, or a folder or file of a sweep's results. A folder
-/// with the name of a preset is given as `./NAME`.
-fn result_named(name: &OsStr, not_a_preset: PresetError) -> Result<Source, Failure> {
+/// The results of a name that is not a preset's: the run of a grid, which older versions trained, or a folder or file of
+/// a sweep's results. A folder with the name of a preset is given as `./NAME`.
+fn result_named(name: &OsStr, not_a_preset: PresetError, args: &FigureArgs) -> Result<Source, Failure> {
     if let Some(run) = run_named(name)? {
-        return Ok(Source::Scan(Box::new(scan_of(&run)?)));
+        return Ok(Source::Trainings(Box::new(grid::figure_of_run(&run, args)?)));
     }
     let path = Path::new(name);
     let is_archive = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz"));
@@ -349,16 +347,6 @@ fn run_named(name: &OsStr) -> Result<Option<RunFolder>, Failure> {
     }
 }
 
-fn scan_of(run: &RunFolder) -> Result<ScanResult, Failure> {
-    let scan = ScanResult::open(run).map_err(|error| {
-        let is_failure = matches!(error, ScanError::Read { .. });
-        let error = anyhow::Error::from(error).context(format!("there is no figure of {}", run.name()));
-        if is_failure { Failure::Failed(error) } else { Failure::BadInput(error) }
-    })?;
-    scan.edge_notes().iter().for_each(|note| say(format_args!("{note}")));
-    Ok(scan)
-}
-
 impl Taker for Diagram {
     fn take(&mut self, finished: Finished) -> Result<(), Failure> {
         self.insert(finished.pixel, finished.cell);
@@ -391,9 +379,9 @@ impl SweepSource {
                     other.kind()
                 ))),
             },
-            Err(error) => match result_named(OsStr::new(text), error)? {
+            Err(error) => match result_named(OsStr::new(text), error, args)? {
                 Source::Sweeps(_, mut sweeps) => Ok(sweeps.swap_remove(0)),
-                _ => Err(refused(anyhow!("expected the results of a sweep, found the run of a scan"))),
+                _ => Err(refused(anyhow!("expected the results of a sweep, found a run"))),
             },
         }
     }

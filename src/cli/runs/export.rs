@@ -18,50 +18,23 @@ use crate::cli::{Failure, say};
 use crate::export::write_csv;
 use crate::runs::import::{Follower, Imported, Outcome, import_runs};
 use crate::runs::tensorboard::{event_file, write_history};
-use crate::sweep::result::scan;
-use crate::sweep::result::scan::ScanResult;
 
 pub(super) fn run(location: &RunsLocation, name: &CheckpointName, out: &Path) -> Result<(), Failure> {
     let reader = read(location, name, "--out")?;
-    let is_table = match out.extension().map(|extension| extension.to_ascii_lowercase()) {
-        Some(extension) if extension == "csv" => true,
-        Some(extension) if extension == "npz" => false,
-        _ => {
-            return Err(Failure::BadInput(anyhow!(
-                "--out must be a file that ends in .csv, or of a scan in .npz, found {}; `valleyscope figure` draws the \
-                 figure of a scan",
-                out.display()
-            )));
-        }
-    };
+    if out.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("csv")) {
+        return Err(Failure::BadInput(anyhow!("--out must be a file that ends in .csv, found {}", out.display())));
+    }
     let (name, history) = (reader.run().shown_name(), reader.history());
-    let scan = scan(&reader, is_table).with_context(|| format!("cannot write {} of {name}", out.display()));
-    let scan = scan.map_err(Failure::BadInput)?;
     let to_file = || format!("cannot write {}", visible_path(out));
+    if history.started().is_none() {
+        return Err(Failure::BadInput(anyhow!("the run has not begun yet").context(to_file())));
+    }
     let mut file = AtomicFile::for_target(out).with_context(to_file)?;
-    let written = match &scan {
-        None => write_csv(history, &mut file).map(|rows| format!("{rows} rows")),
-        Some(scan) if is_table => scan.write_table(&mut file).map(|rows| format!("{rows} rows")),
-        Some(scan) => {
-            let known = format!("{} of {} grid points", scan.known(), scan.axes.grid_points());
-            scan.write_arrays(&mut file).map(|()| known)
-        }
-    };
-    let written = written.with_context(to_file)?;
+    let rows = write_csv(history, &mut file).with_context(to_file)?;
     file.commit(Overwrite::Yes).with_context(to_file)?;
     say_what_is_missing(&reader);
-    say(format_args!("{written} of {name} are in {}", visible_path(out)));
-    scan.iter().flat_map(ScanResult::edge_notes).for_each(|note| say(format_args!("{note}")));
+    say(format_args!("{rows} rows of {name} are in {}", visible_path(out)));
     Ok(())
-}
-
-fn scan(reader: &RunReader, is_table: bool) -> anyhow::Result<Option<ScanResult>> {
-    let history = reader.history();
-    let is_scan = history.started().is_some_and(|started| started.scan.is_some());
-    if is_scan || !is_table {
-        return Ok(Some(ScanResult::of(history, &scan::config(reader.run()))?.complete_in_part()?));
-    }
-    if history.started().is_none() { Err(anyhow!("the run has not begun yet")) } else { Ok(None) }
 }
 
 /// Writes the points of a run as an event file of TensorBoard, in a folder of the run's name.

@@ -2,7 +2,6 @@
 
 mod export;
 mod list;
-mod merge;
 mod show;
 pub(super) mod watch;
 
@@ -72,16 +71,6 @@ enum Command {
         #[arg(value_name = "KEY=VALUE", value_parser = super::assignment)]
         settings: Vec<(String, String)>,
     },
-    /// Merge the runs of a scan's parts into a new run, beside the first of them or in the folder of --runs
-    ///
-    /// `valleyscope train PRESET --part K/N` starts a part, here or on another machine whose folder is mounted or
-    /// copied here. If parts are missing or unfinished, they are named, and the exit code is 1; the new run can be
-    /// resumed.
-    Merge {
-        /// Names of runs, beginnings of them, or folders
-        #[arg(required = true, value_name = "RUN")]
-        parts: Vec<OsString>,
-    },
     /// Read everything in the folders of runs or sweeps, and report what is intact and what is damaged
     ///
     /// The exit code is 1 if anything is damaged. Nothing is changed without --repair.
@@ -94,12 +83,7 @@ enum Command {
         #[arg(long)]
         repair: bool,
     },
-    /// Write all points of a run as CSV or for TensorBoard, or its model; of a scan, its scores as CSV or all its
-    /// numbers as NPZ
-    ///
-    /// The scores are a row for each optimizer and batch size: the best mean test loss with its deviation over
-    /// replicates, its learning rate, and the improvement on Adam with its error. An unfinished scan can be written
-    /// too; unknown values are NaN. `valleyscope figure RUN` draws it.
+    /// Write all points of a run as CSV or for TensorBoard, or its model
     ///
     /// A model is that of a checkpoint: the newest, that of STEP, or the best by evaluation. It is model.safetensors
     /// and config.json, as Hugging Face's transformers read them.
@@ -108,7 +92,7 @@ enum Command {
         #[command(flatten)]
         checkpoint: CheckpointArg,
         /// Write to this file, replacing it if it exists
-        #[arg(long, value_name = "FILE.csv|.npz")]
+        #[arg(long, value_name = "FILE.csv")]
         out: Option<PathBuf>,
         /// Write the model of a checkpoint into this folder, which must be new or empty
         #[arg(long, value_name = "DIR")]
@@ -182,7 +166,7 @@ struct Run {
 
 pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
     let named = args.runs.as_deref();
-    let is_new_run = matches!(args.command, Command::Merge { .. } | Command::Import { .. });
+    let is_new_run = matches!(args.command, Command::Import { .. });
     let location = if is_new_run { RunsLocation::for_new_run(named) } else { RunsLocation::of(named) }?;
     match &args.command {
         Command::List(args) => list::list(&location, args),
@@ -191,7 +175,6 @@ pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
         Command::Watch { run, tensorboard } => watch::run(location.find(&run.run)?, tensorboard.as_deref()),
         Command::Stop(run) => watch::stop(location.find(&run.run)?),
         Command::Set { run, settings } => watch::set(&location.find(&run.run)?, settings),
-        Command::Merge { parts } => merge::run(&location, named, parts),
         Command::Check { folders, repair } => show::check(&location, folders, *repair),
         Command::Export { checkpoint, out, model, tensorboard, worker } => match (out, model, tensorboard) {
             (Some(out), ..) => export::run(&location, &checkpoint.name, out),

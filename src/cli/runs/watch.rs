@@ -298,8 +298,8 @@ pub(super) fn set(run: &RunFolder, settings: &[(String, String)]) -> Result<(), 
     let training = config.with_changed_settings(reader.history()).map_err(Failure::bad_input)?;
     let live = training.workload().map_or_else(Vec::new, Workload::live);
     if live.is_empty() {
-        let scan = anyhow!("expected a run of one training, and {name} is a scan, whose settings stay");
-        return Err(Failure::BadInput(scan));
+        let other = anyhow!("expected a run of one training, and {name} has none whose settings can be changed");
+        return Err(Failure::BadInput(other));
     }
     if settings.is_empty() {
         // A command `SetSteps` changes the steps of the run and not those of its training.

@@ -5,10 +5,10 @@
 //! version, seed and spec as metadata, and no time: equal results give equal bytes.
 
 mod curves;
+mod grid;
 mod landscape;
 mod maps;
 mod page;
-mod scan;
 mod trajectories;
 mod triangle;
 

@@ -9,7 +9,6 @@
 mod arrays;
 mod check;
 mod raw;
-pub mod scan;
 mod store;
 mod table;
 

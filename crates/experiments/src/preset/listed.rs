@@ -57,7 +57,7 @@ impl ListedSetting {
 }
 
 /// The beginnings of paths that names of settings leave out.
-const STARTS: [&str; 4] = ["simulations[0].spec.", "simulations[0].", "sweep.", "scan."];
+const STARTS: [&str; 4] = ["simulations[0].spec.", "simulations[0].", "sweep.", "base."];
 /// The lists whose elements own settings.
 const LISTS: [&str; 2] = ["optimizers", "runs"];
 /// The fields that are a single setting each, as they have thousands of values.
@@ -101,7 +101,7 @@ impl Preset {
             let list = LISTS.into_iter().find(|name| *name == list)?;
             let (index, rest) = rest.split_once(']')?;
             let (index, rest) = (index.parse().ok()?, rest.strip_prefix('.')?);
-            let name = self.names_of(list).into_iter().nth(index)?;
+            let name = self.names_of_owners().into_iter().nth(index)?;
             Some((Some(SettingOwner { list, index, name }), rest))
         };
         split().unwrap_or((None, path))
@@ -118,14 +118,11 @@ impl Preset {
         }
     }
 
-    fn names_of(&self, list: &str) -> Vec<String> {
+    fn names_of_owners(&self) -> Vec<String> {
         match self {
             Preset::Landscape(preset) => preset.spec().distinct_names(),
             Preset::Sweep(preset) => preset.sweep.optimizers.iter().map(|it| it.label().to_owned()).collect(),
-            _ => self.workload().map_or_else(Vec::new, |workload| match list {
-                "runs" => workload.labels(),
-                _ => workload.scanned().iter().map(|it| it.label().to_owned()).collect(),
-            }),
+            _ => self.workload().map_or_else(Vec::new, Workload::labels),
         }
     }
 
@@ -202,8 +199,7 @@ impl Labels {
                 let Some(workload) = training.workload() else {
                     return Labels { rules: Vec::new(), of_all: HashMap::new() };
                 };
-                let mut rules: Vec<RuleSpec> = workload.runs().iter().map(|run| *run.rule).collect();
-                rules.extend(workload.scanned().iter().map(|optimizer| optimizer.rule));
+                let rules = workload.runs().iter().map(|run| *run.rule).collect();
                 let fields =
                     workload.fields().into_iter().map(|of| SettingValue::new(of.setting.key, &of.setting, 0.0));
                 (rules, fields.collect())

@@ -18,13 +18,14 @@
 //! ```
 //!
 //! A phase diagram is a `Sweep(version: 1, title: …, sweep: (…))`, trainings are, for example,
-//! `Mnist(version: 1, title: …, runs: […])`, and a scan of trainings is a `MnistScan(version: 1, title: …, scan: (…))`:
-//! the variants of trainings come from [`for_each_workload`].
+//! `Mnist(version: 1, title: …, runs: […])`, whose variants come from [`for_each_workload`], and a grid of trainings is a
+//! `Grid(version: 1, title: …, base: Mnist(…), vary: […])`.
 //!
 //! Values of optional fields are written without `Some`. Unknown fields and out-of-range or contradictory values are
 //! refused with their line and column, see [`Fault`].
 
 mod explain;
+mod grid;
 mod lesson;
 mod lesson_draft;
 mod library;
@@ -48,6 +49,7 @@ use super::view::{Orbit, ViewSettings};
 use super::workload::{Common, DeviceChoice, Workload, for_each_workload};
 
 pub use super::format_version::FormatVersion;
+pub use grid::{GridPreset, Variation};
 pub use lesson::{Claim, Comparison, LessonFigure, LessonMark, LessonStep, first_step_of_run, marks_at};
 pub use lesson_draft::LessonDraft;
 pub use library::{BuiltIn, Library, Loaded, PresetSource, UserPreset, built_ins, next_lesson};
@@ -69,18 +71,24 @@ macro_rules! define_preset {
             Landscape(LandscapePreset),
             /// A phase diagram.
             Sweep(SweepPreset),
+            /// Trainings in which settings vary.
+            #[serde(alias = "MnistScan")]
+            Grid(GridPreset),
             $($(#[$about])* $kind($preset),)+
         }
 
         impl Preset {
             /// The kinds of presets that a worker trains.
             pub const WORKLOADS: &[&str] = &[$(stringify!($kind)),+];
+            /// The kinds of presets that have trainings.
+            pub const TRAININGS: &[&str] = &["Grid", $(stringify!($kind)),+];
 
             /// Returns the kind of experiment, which is the first word of its file.
             pub fn kind(&self) -> &'static str {
                 match self {
                     Preset::Landscape(_) => "Landscape",
                     Preset::Sweep(_) => "Sweep",
+                    Preset::Grid(_) => "Grid",
                     $(Preset::$kind(_) => stringify!($kind),)+
                 }
             }
@@ -90,6 +98,7 @@ macro_rules! define_preset {
                 match self {
                     Preset::Landscape(preset) => [&preset.title, &preset.description],
                     Preset::Sweep(preset) => [&preset.title, &preset.description],
+                    Preset::Grid(preset) => [&preset.title, &preset.description],
                     $(Preset::$kind(preset) => [&preset.title, &preset.description],)+
                 }
             }
@@ -99,31 +108,35 @@ macro_rules! define_preset {
                 match self {
                     Preset::Landscape(preset) => [&mut preset.title, &mut preset.description],
                     Preset::Sweep(preset) => [&mut preset.title, &mut preset.description],
+                    Preset::Grid(preset) => [&mut preset.title, &mut preset.description],
                     $(Preset::$kind(preset) => [&mut preset.title, &mut preset.description],)+
                 }
             }
 
-            /// Returns the workload that a worker trains; none for another kind of preset.
+            /// Returns the workload that a worker trains, of a grid that of its base; none for another kind of preset.
             pub fn workload(&self) -> Option<&dyn Workload> {
                 match self {
                     Preset::Landscape(_) | Preset::Sweep(_) => None,
+                    Preset::Grid(preset) => preset.base.workload(),
                     $(Preset::$kind(preset) => Some(preset),)+
                 }
             }
 
-            /// Returns the workload that a worker trains, mutable; none for another kind of preset.
+            /// Returns the workload of [`Preset::workload`], mutable.
             pub fn workload_mut(&mut self) -> Option<&mut dyn Workload> {
                 match self {
                     Preset::Landscape(_) | Preset::Sweep(_) => None,
+                    Preset::Grid(preset) => preset.base.workload_mut(),
                     $(Preset::$kind(preset) => Some(preset),)+
                 }
             }
 
             /// Returns its trainings, each as a preset of its own that a worker can train; none where it is another
-            /// kind.
+            /// kind, and for a grid that cannot be trained.
             pub fn trainings(&self) -> Vec<Preset> {
                 match self {
                     Preset::Landscape(_) | Preset::Sweep(_) => Vec::new(),
+                    Preset::Grid(preset) => preset.combinations().unwrap_or_default(),
                     $(Preset::$kind(preset) => preset.trainings().into_iter().map(Preset::$kind).collect(),)+
                 }
             }
@@ -215,6 +228,16 @@ impl Preset {
     /// The largest number of characters of a description.
     pub const LONGEST_DESCRIPTION: usize = 1000;
 
+    /// Returns the kind of its trainings; of another preset, its own kind.
+    pub fn trained_kind(&self) -> &'static str {
+        if let Preset::Grid(grid) = self { grid.base.kind() } else { self.kind() }
+    }
+
+    /// Checks the rules between fields, and returns the first that the preset breaks.
+    pub fn check(&self) -> Result<(), SpecError> {
+        check_preset(self)
+    }
+
     pub fn title(&self) -> &str {
         self.words()[0]
     }
@@ -223,7 +246,8 @@ impl Preset {
         self.words()[1]
     }
 
-    /// Returns the fields that all trainings have; none for a scan, for a preset of several runs, and for other kinds.
+    /// Returns the fields that all trainings have, of a grid those of its base; none for a preset of several runs, and
+    /// for other kinds.
     pub fn training(&self) -> Option<Common<'_>> {
         self.workload()?.training()
     }
@@ -294,6 +318,7 @@ fn check_preset(preset: &Preset) -> Result<(), SpecError> {
     match preset {
         Preset::Landscape(preset) => check_landscape(preset),
         Preset::Sweep(preset) => check_sweep(preset),
+        Preset::Grid(preset) => preset.check(),
         training => training.workload().map_or(Ok(()), Workload::check),
     }
 }

@@ -130,8 +130,8 @@ fn without_mark(text: &str) -> &str {
 fn wrong_kind(text: &str, outline: Outline<'_>) -> Option<(Range<usize>, String)> {
     let span = outline.kind()?;
     let kind = &text[span.clone()];
-    let kinds = [&["Landscape", "Sweep"], Preset::WORKLOADS].concat();
-    if kinds.contains(&kind) {
+    let kinds = [&["Landscape", "Sweep"], Preset::TRAININGS].concat();
+    if kinds.contains(&kind) || kind == "MnistScan" {
         return None;
     }
     let message = format!(

@@ -20,7 +20,7 @@ impl Preset {
     /// schedule. A number for the noise is its σ, of the same kind as before, and the name of a kind alone keeps σ.
     ///
     /// A path is that in the file, like `runs[0].optimizer.gamma`. Its beginning may be omitted: `optimizer.gamma`
-    /// means all runs of the preset, or its scan, and `noise` that of the first simulation, or of the sweep.
+    /// means all runs of the preset, or of a grid's base, and `noise` that of the first simulation, or of the sweep.
     ///
     /// # Errors
     ///
@@ -74,17 +74,23 @@ impl Preset {
         let of_file: &[&str] = match self {
             Preset::Landscape(_) => &["simulations", "view", "lesson"],
             Preset::Sweep(_) => &["sweep"],
-            _ => &["runs", "scan"],
+            Preset::Grid(_) => &["base", "vary", "seeds"],
+            _ => &["runs"],
         };
         if of_file.contains(&first) || ["version", "title", "description"].contains(&first) {
             return vec![path.to_owned()];
         }
-        let places = match (self, self.workload()) {
-            (_, Some(workload)) => workload.places(),
+        self.places().iter().map(|place| format!("{place}.{path}")).collect()
+    }
+
+    /// Returns the paths of the parts of the file that have the settings: of the simulation, the sweep or the runs.
+    pub(crate) fn places(&self) -> Vec<String> {
+        let start = if let Preset::Grid(_) = self { "base." } else { "" };
+        match (self, self.workload()) {
+            (_, Some(workload)) => workload.places().iter().map(|place| format!("{start}{place}")).collect(),
             (Preset::Landscape(_), None) => vec!["simulations[0].spec".to_owned()],
             (_, None) => vec!["sweep".to_owned()],
-        };
-        places.iter().map(|place| format!("{place}.{path}")).collect()
+        }
     }
 
     /// Returns the command that runs a preset of this kind without a window, after `valleyscope`.

@@ -8,8 +8,8 @@ use valleyscope_engine::terminal_escape::shortened;
 use super::listed::ListedSetting;
 use super::outline::Outline;
 use super::{LandscapePreset, Preset, built_ins};
+use crate::workload::CommonMut;
 use crate::workload::form::Role;
-use crate::workload::{CommonMut, ScanOptimizer};
 
 impl Preset {
     /// Returns the preset with a title and a description made from its settings, where these differ from those of
@@ -193,7 +193,7 @@ fn changes_of_optimizers(this: &SimulationSpec, before: &SimulationSpec, changes
 }
 
 impl Preset {
-    /// Returns the settings of a preset of one training, or of a scan without its optimizers.
+    /// Returns the settings of a preset of one training.
     pub fn shown_settings(&self) -> Vec<ShownSetting> {
         let Some(training) = self.training() else { return other_settings(self) };
         let mut settings = training.rule.shown_in_training();
@@ -216,11 +216,10 @@ impl Preset {
         shown.collect()
     }
 
-    /// Returns all settings of a preset of one training or one scan, with their paths as for `--set`. The elements of a
-    /// list are one setting.
+    /// Returns all settings of a preset of one training, with their paths as for `--set`. The elements of a list are one
+    /// setting.
     pub fn settings(&self) -> Vec<(String, String)> {
-        let Some(workload) = self.workload() else { return Vec::new() };
-        let start = workload.places().first().map_or_else(String::new, |place| format!("{place}."));
+        let start = self.places().first().map_or_else(String::new, |place| format!("{place}."));
         let mut values: Vec<(String, String)> = Vec::new();
         for (path, value) in self.leaves() {
             let Some(path) = path.strip_prefix(&start) else { continue };
@@ -233,15 +232,10 @@ impl Preset {
         values
     }
 
-    /// Returns the text of a preset of runs without the fields that may differ between replicates; none for a scan, and
-    /// for other kinds.
+    /// Returns the text of a preset of runs without the fields that may differ between replicates; none for other kinds.
     pub fn replicate_key(&self) -> Option<String> {
         let mut alike = self.clone();
-        let runs = alike.workload_mut()?.runs_mut();
-        if runs.is_empty() {
-            return None;
-        }
-        for CommonMut { name, seed, data } in runs {
+        for CommonMut { name, seed, data } in alike.workload_mut()?.runs_mut() {
             (*name, *seed, *data) = Default::default();
         }
         alike.words_mut().into_iter().for_each(String::clear);
@@ -289,10 +283,7 @@ fn changes_of_training(this: &Preset, before: &Preset) -> Vec<String> {
     let has = |meaning: &str| settings.iter().any(|setting| setting.meaning == meaning);
     let of_fields = other_settings(before).into_iter();
     words.extend(of_fields.filter(|old| !has(&old.meaning)).map(|old| format!("no {}", old.meaning.replace('_', " "))));
-    let (Some(own), Some(old)) = (own.training(), old.training()) else {
-        words.splice(0..0, changes_of_scan(own.scanned(), old.scanned()));
-        return words;
-    };
+    let (Some(own), Some(old)) = (own.training(), old.training()) else { return words };
     let rule = match (own.rule.name(), old.rule.name()) {
         (name, before) if name != before => format!("{before} → {name}"),
         (name, _) if own.rule.kind() != old.rule.kind() => format!("another text of {name}"),
@@ -301,14 +292,4 @@ fn changes_of_training(this: &Preset, before: &Preset) -> Vec<String> {
     };
     words.insert(0, rule);
     words
-}
-
-fn changes_of_scan(these: &[ScanOptimizer], others: &[ScanOptimizer]) -> Vec<String> {
-    let rules = |of: &[ScanOptimizer]| of.iter().map(|it| it.rule.name()).collect::<Vec<_>>();
-    if rules(these) != rules(others) {
-        return vec![these.iter().map(ScanOptimizer::label).collect::<Vec<_>>().join(", ")];
-    }
-    let settings = |it: &ScanOptimizer| it.rule.shown_in_training();
-    let changed = these.iter().zip(others).filter(|(own, old)| own.rule != old.rule);
-    changed.map(|(own, old)| with_settings(own.rule.name(), &changed_texts(&settings(own), &settings(old)))).collect()
 }

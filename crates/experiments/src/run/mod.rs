@@ -8,11 +8,12 @@ use std::{fmt, io};
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::terminal_escape::{shortened, visible};
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 use valleyscope_runs::{
-    Checkpoint, CheckpointChoice, ChoiceError, ConfigReader, Event, EventRecord, FolderError, Forked, GridPoint,
-    RunFolder, RunHistory, RunReader, ScanAxes, Started, first_usable, link_checkpoint, now,
+    Checkpoint, CheckpointChoice, ChoiceError, ConfigReader, Event, EventRecord, FolderError, Forked, RunFolder,
+    RunHistory, RunReader, Started, first_usable, link_checkpoint, now,
 };
 
 use super::preset::{Preset, PresetError};
@@ -44,15 +45,13 @@ pub enum ConfigError {
     )]
     Begun { source: PresetError },
     #[error(
-        "{} is not the one that the run was begun with: {}; put the old values back to go on{}{}, or start a new run with \
-         the new ones",
-        RunFolder::CONFIG, list(differences), how(*is_recorded), advice(differences)
+        "{} is not the one that the run was begun with: {}; put the old values back to go on (`valleyscope runs check \
+         --repair` does that){}, or start a new run with the new ones",
+        RunFolder::CONFIG,
+        list(differences),
+        advice(differences)
     )]
-    Changed {
-        differences: Vec<Difference>,
-        /// Whether the events contain the config with which the run began.
-        is_recorded: bool,
-    },
+    Changed { differences: Vec<Difference> },
 }
 
 /// A field of a config that was changed after the run began.
@@ -81,11 +80,6 @@ impl fmt::Display for Difference {
 
 fn list(differences: &[Difference]) -> String {
     differences.iter().map(Difference::to_string).collect::<Vec<_>>().join(", ")
-}
-
-/// Advice on how to restore the old values.
-fn how(is_recorded: bool) -> &'static str {
-    if is_recorded { " (`valleyscope runs check --repair` does that)" } else { "" }
 }
 
 /// Advice on a changed field that may be changed by a command.
@@ -174,11 +168,7 @@ impl RunConfig {
             Some(begun) if begun != self.text => differing_fields(&RunConfig::parse_begun(begun)?.preset, &self.preset),
             _ => Vec::new(),
         };
-        if !differences.is_empty() {
-            return Err(ConfigError::Changed { differences, is_recorded: true });
-        }
-        let differences = points_that_differ(history, self.started().scan.as_ref());
-        if differences.is_empty() { Ok(()) } else { Err(ConfigError::Changed { differences, is_recorded: false }) }
+        if differences.is_empty() { Ok(()) } else { Err(ConfigError::Changed { differences }) }
     }
 
     /// Checks that a run's config computes the same as the one with which it began ([`RunConfig::check`]), as far as
@@ -235,36 +225,6 @@ pub fn compute_the_same(one: &str, other: &str) -> bool {
     matches!((one, other), (Ok(one), Ok(other)) if differing_fields(&one, &other).is_empty())
 }
 
-/// The differences shown by a scan's finished grid points, which record their settings, also where the first event is
-/// lost.
-fn points_that_differ(history: &RunHistory, axes: Option<&ScanAxes>) -> Vec<Difference> {
-    let Some(axes) = axes else { return Vec::new() };
-    let mut differences = BTreeSet::new();
-    for GridPoint { index: [row, column], optimizer, batch_size, test_loss, .. } in history.grid_points() {
-        let shape = |rates: usize, replicates: usize| format!("{rates} × {replicates}");
-        let trainings = shape(test_loss.len(), test_loss.first().map_or(0, Vec::len));
-        for (field, before, now) in [
-            (format!("optimizers[{row}]"), optimizer.clone(), axes.optimizers.get(*row).cloned()),
-            (
-                format!("batch_sizes[{column}]"),
-                batch_size.to_string(),
-                axes.batch_sizes.get(*column).map(u64::to_string),
-            ),
-            (
-                "learning_rates × replicates".to_owned(),
-                trainings,
-                Some(shape(axes.learning_rates.len(), axes.replicates as usize)),
-            ),
-        ] {
-            let now = now.unwrap_or_else(|| "not given".to_owned());
-            if before != now {
-                differences.insert(Difference::new(&field, &before, &now));
-            }
-        }
-    }
-    differences.into_iter().collect()
-}
-
 /// The fields that need not be equal for a run to resume. The data have a fingerprint.
 const FREE: [&str; 6] = ["title", "description", "data", "device", "processes", "shard_optimizer"];
 
@@ -273,7 +233,7 @@ pub fn differing_fields(before: &Preset, now: &Preset) -> Vec<Difference> {
     if before.kind() != now.kind() {
         return vec![Difference::new("kind", before.kind(), now.kind())];
     }
-    let (kind, places) = (now.kind(), now.workload().map_or_else(Vec::new, Workload::places));
+    let (kind, places) = (now.kind(), now.places());
     let [before, now] = [before, now].map(|preset| {
         let mut tree = serde_json::to_value(preset).expect("a preset holds nothing that JSON cannot express");
         prune(&mut tree);
@@ -288,7 +248,23 @@ pub fn differing_fields(before: &Preset, now: &Preset) -> Vec<Difference> {
     differences
 }
 
-/// Removes the fields that need not be equal, of the preset, of its runs and of its scan.
+/// Formats what a training computes, as a text that is equal for trainings without [`differing_fields`].
+pub fn computation(training: &Preset) -> String {
+    let mut tree = serde_json::to_value(training).expect("a preset holds nothing that JSON cannot express");
+    prune(&mut tree);
+    tree.to_string()
+}
+
+/// Returns a text that is equal for the configs of new runs that one worker can train together: small ones that differ in
+/// learning rate and seed only. None for another config.
+pub fn trained_together(config: &str) -> Option<String> {
+    let Ok(Preset::Mnist(mut preset)) = Preset::parse(config, RunFolder::CONFIG) else { return None };
+    let [run] = &mut preset.runs[..] else { return None };
+    (run.name, run.seed, run.learning_rate) = (None, 0, LearningRate::clamped(1.0));
+    (run.processes.get() == 1).then(|| Preset::Mnist(preset).to_ron())
+}
+
+/// Removes the fields that need not be equal, of the preset and of its runs.
 fn prune(tree: &mut Value) {
     match tree {
         Value::Object(fields) => {

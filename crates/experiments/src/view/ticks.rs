@@ -280,16 +280,26 @@ pub struct RangeEdge {
     low: f64,
     high: f64,
     is_low: bool,
+    next: f64,
 }
 
 impl RangeEdge {
     /// Finds the end at which the best of several tried values lies; `None` where it lies between others, and where
     /// only one value was tried.
     pub fn of(best: f64, tried: impl IntoIterator<Item = f64>) -> Option<RangeEdge> {
-        let ends = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
-        let (low, high) = tried.into_iter().fold((f64::INFINITY, f64::NEG_INFINITY), ends);
-        let is_edge = low < high && (best <= low || best >= high);
-        is_edge.then_some(RangeEdge { low, high, is_low: best <= low })
+        let mut tried: Vec<f64> = tried.into_iter().filter(|value| value.is_finite()).collect();
+        tried.sort_by(f64::total_cmp);
+        tried.dedup();
+        let (&[low, second, ..], &[.., before, high]) = (&tried[..], &tried[..]) else { return None };
+        let is_low = best <= low;
+        let (end, inner) = if is_low { (low, second) } else { (high, before) };
+        let next = if end > 0.0 && inner > 0.0 { end * end / inner } else { 2.0 * end - inner };
+        (is_low || best >= high).then_some(RangeEdge { low, high, is_low, next })
+    }
+
+    /// The next value to try beyond the end, as far from it as its neighbour, with two digits.
+    pub fn next(self) -> f64 {
+        format!("{:.1e}", self.next).parse().unwrap_or(self.next)
     }
 
     /// Drops an edge at a limit of the setting's range, beyond which nothing can be tried.

@@ -4,11 +4,7 @@
 //! that edits the spec; its model is in the worker's crate. Presets, window, runs and curves use it only through
 //! [`Workload`].
 //!
-//! ```text
-//! RunsPreset<S: RunSpec>   trainings one after another     ┐
-//!                                                          ├ Workload ── variants of the enum of presets
-//! MnistScanPreset          a scan                          ┘
-//! ```
+//! [`RunsPreset`] implements it for the trainings of each [`RunSpec`].
 
 pub mod form;
 pub mod gpt2;
@@ -21,19 +17,15 @@ use std::collections::BTreeMap;
 use form::{FieldInfo, FormSection, Value};
 use valleyscope_engine::setting::SettingValue;
 use valleyscope_engine::spec_error::SpecError;
-use valleyscope_engine::sweep::SweepPart;
 use valleyscope_runs::Started;
 
 use super::dataset::DataChoice;
 
 pub use form::{changes, live_path, live_settings, with_live_settings};
 pub use gpt2::{Attention, Gpt2Precision, Gpt2Preset, Gpt2Shape, Gpt2Spec};
-pub use mnist::{MnistPreset, MnistScanPreset, MnistScanSpec, MnistSpec};
+pub use mnist::{MnistPreset, MnistSpec};
 pub use requirements::{DataStatus, DataStatusResult, Dataset, DatasetFiles, Needs, without_folder};
-pub use runs::{
-    Common, CommonMut, Course, DeviceChoice, FloatType, LARGEST_STACK, MOST_SCANNED, NotFinite, ONE_PROCESS_ONLY,
-    RunSpec, RunsPreset, ScanOptimizer, Sharing,
-};
+pub use runs::{Common, CommonMut, Course, DeviceChoice, FloatType, NotFinite, RunSpec, RunsPreset, Sharing};
 
 /// Calls a macro with every workload: the first word of its presets' files, and the type of such presets. A workload is
 /// registered by a line here.
@@ -43,8 +35,6 @@ macro_rules! for_each_workload {
         $macro! {
             /// Trainings of the MNIST classifier.
             Mnist($crate::workload::MnistPreset),
-            /// A scan of MNIST trainings over batch sizes and learning rates.
-            MnistScan($crate::workload::MnistScanPreset),
             /// Pre-trainings of GPT-2.
             Gpt2($crate::workload::Gpt2Preset),
         }
@@ -67,8 +57,7 @@ pub struct WorkloadInfo {
     pub with_smaller_batches: &'static str,
 }
 
-/// A preset that a worker trains. The defaults of methods follow from [`Workload::runs`], or are those of a preset
-/// without the thing.
+/// Trainings of one or several runs. The defaults of methods follow from [`Workload::runs`].
 pub trait Workload {
     fn info(&self) -> &'static WorkloadInfo;
 
@@ -80,58 +69,34 @@ pub trait Workload {
     where
         Self: Sized;
 
-    /// Returns the fields that all trainings have, of each run; none for a scan.
-    fn runs(&self) -> Vec<Common<'_>> {
-        Vec::new()
-    }
+    /// Returns the fields that all trainings have, of each run.
+    fn runs(&self) -> Vec<Common<'_>>;
 
-    /// Returns the fields of each run that are changed from outside of the workload; none for a scan.
-    fn runs_mut(&mut self) -> Vec<CommonMut<'_>> {
-        Vec::new()
-    }
+    /// Returns the fields of each run that are changed from outside of the workload.
+    fn runs_mut(&mut self) -> Vec<CommonMut<'_>>;
 
-    /// Returns the fields that all trainings have; none for a scan, and for a preset of several runs.
+    /// Returns the fields that all trainings have; none for a preset of several runs.
     fn training(&self) -> Option<Common<'_>> {
         if let [run] = self.runs()[..] { Some(run) } else { None }
     }
 
-    /// Returns the name of each of its runs in lists and legends; one name for a scan.
+    /// Returns the name of each of its runs in lists and legends.
     fn labels(&self) -> Vec<String> {
         self.runs().iter().map(|run| run.label().to_owned()).collect()
     }
 
-    /// Returns the paths of its runs in the preset: `runs[0]`, `runs[1]` …, or `scan`.
+    /// Returns the paths of its runs in the preset: `runs[0]`, `runs[1]` ….
     fn places(&self) -> Vec<String> {
         (0..self.runs().len()).map(|run| format!("runs[{run}]")).collect()
     }
 
     /// Returns the model of a training in words, such as `4 layers, 4 heads`: equal ones can take each other's
-    /// checkpoints. None for a scan, and for a preset of several runs.
-    fn model(&self) -> Option<String> {
-        None
-    }
+    /// checkpoints. None for a preset of several runs.
+    fn model(&self) -> Option<String>;
 
     /// Returns the settings of a training's evaluations, besides model and data: losses of equal ones can be compared.
-    /// None for a scan, and for a preset of several runs.
-    fn evaluation(&self) -> Option<String> {
-        None
-    }
-
-    /// Returns the optimizers of a scan; none for other workloads.
-    fn scanned(&self) -> &[ScanOptimizer] {
-        &[]
-    }
-
-    /// Returns the optimizers of a scan, mutable; none for other workloads.
-    fn scanned_mut(&mut self) -> &mut [ScanOptimizer] {
-        &mut []
-    }
-
-    /// Turns the preset of a part of a scan into that of the whole scan, and returns the part; none for a whole scan,
-    /// and for other workloads.
-    fn take_part(&mut self) -> Option<SweepPart> {
-        None
-    }
+    /// None for a preset of several runs.
+    fn evaluation(&self) -> Option<String>;
 
     fn data(&self, run: usize) -> &DataChoice {
         const NONE: &DataChoice = &DataChoice::Automatic;
@@ -167,17 +132,13 @@ pub trait Workload {
     /// Returns a sentence with the largest number that can.
     fn check_processes(&self, processes: usize) -> Result<(), String>;
 
-    /// Returns the requirements of a run on the machine, where they are known beforehand.
-    fn needs(&self, _run: usize) -> Option<Needs> {
-        None
-    }
+    /// Returns the requirements of a run on the machine.
+    fn needs(&self, run: usize) -> Option<Needs>;
 
-    /// Returns the largest `batch_size` with which a run would need at most `memory` bytes, as far as that is known.
-    fn fitting(&self, _run: usize, _memory: u64, _on_gpu: bool) -> Option<u64> {
-        None
-    }
+    /// Returns the largest `batch_size` with which a run would need at most `memory` bytes.
+    fn fitting(&self, run: usize, memory: u64, on_gpu: bool) -> Option<u64>;
 
-    /// Removes names of runs and of scanned optimizers that come from another preset and belong to other settings.
+    /// Removes names of runs that come from another preset and belong to other settings.
     fn forget_names_of(&mut self, other: &dyn Workload) {
         let settings = |it: &Common<'_>| (*it.rule, it.learning_rate, it.batch_size);
         let both = self.runs().into_iter().zip(other.runs());
@@ -186,20 +147,12 @@ pub trait Workload {
         for (run, _) in self.runs_mut().into_iter().zip(is_outdated).filter(|(_, is_outdated)| *is_outdated) {
             *run.name = None;
         }
-        for (own, old) in self.scanned_mut().iter_mut().zip(other.scanned()) {
-            if own.name == old.name && own.rule != old.rule {
-                own.name = None;
-            }
-        }
     }
 
-    /// Gives runs and scanned optimizers the names that they have in another preset.
+    /// Gives runs the names that they have in another preset.
     fn take_names_of(&mut self, other: &dyn Workload) {
         for (own, other) in self.runs_mut().into_iter().zip(other.runs()) {
             *own.name = other.name.map(str::to_owned);
-        }
-        for (own, other) in self.scanned_mut().iter_mut().zip(other.scanned()) {
-            own.name.clone_from(&other.name);
         }
     }
 
@@ -215,20 +168,15 @@ pub trait Workload {
     /// Returns the value of the field at a path in a run; `None` if the run lacks it.
     fn value(&mut self, run: usize, path: &str) -> Option<Value<'_>>;
 
-    /// Returns the settings of a training that can be changed while it runs; none for a scan, and for a preset of
-    /// several runs.
-    fn live(&self) -> Vec<SettingValue> {
-        Vec::new()
-    }
+    /// Returns the settings of a training that can be changed while it runs; none for a preset of several runs.
+    fn live(&self) -> Vec<SettingValue>;
 
     /// Changes settings of [`Workload::live`], by their paths, to values that fit each other.
     ///
     /// # Errors
     ///
     /// Returns a sentence with what was expected and what was found; then nothing is changed.
-    fn set_live(&mut self, _settings: &BTreeMap<String, f64>) -> Result<(), String> {
-        Err("expected a training of one model, found a scan or a preset of several runs".to_owned())
-    }
+    fn set_live(&mut self, settings: &BTreeMap<String, f64>) -> Result<(), String>;
 }
 
 /// The meaning of the number of steps among the shown settings.

@@ -1,4 +1,4 @@
-//! Presets of trainings: their specs, and the settings that trainings and scans of all workloads share.
+//! Presets of trainings: their specs, and the settings that trainings of all workloads share.
 
 use std::collections::BTreeMap;
 
@@ -249,35 +249,6 @@ impl<S: RunSpec> Workload for RunsPreset<S> {
 /// Checks a name, which is shown in one line.
 pub(super) fn check_name(name: Option<&str>) -> Result<(), SpecError> {
     name.map_or(Ok(()), |name| SpecError::check_name("name", name, OptimizerSpec::LONGEST_NAME))
-}
-
-/// The largest number of optimizers in a scan, and of batch sizes.
-pub const MOST_SCANNED: usize = 64;
-/// The largest number of trainings of one optimizer and batch size.
-pub const LARGEST_STACK: usize = 10_000;
-
-/// The reason why a scan is not trained by several processes.
-pub const ONE_PROCESS_ONLY: &str =
-    "expected a run of one training, found a scan, which several processes cannot train together";
-
-/// An optimizer of a scan.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ScanOptimizer {
-    /// The name in the legend; without it, the rule's name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// Red, green, blue; without it, the rule's colour, or another if that is too much like those of other optimizers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub color: Option<[u8; 3]>,
-    #[serde(deserialize_with = "RuleSpec::deserialize_in_training")]
-    pub rule: RuleSpec,
-}
-
-impl ScanOptimizer {
-    pub fn label(&self) -> &str {
-        self.name.as_deref().unwrap_or(self.rule.name())
-    }
 }
 
 /// The device of the tensors.

@@ -1,26 +1,59 @@
-//! The figure of a scan.
+//! The figure of a grid of trainings.
 
 use std::sync::Arc;
 
 use egui::{Color32, Pos2};
 
-use super::page::{COLUMN_MM, Content, Figure, GAP, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, WIDE};
+use super::page::{COLUMN_MM, Content, Figure, GAP, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, PAGE_MM, WIDE};
 use crate::draw::canvas::{Canvas, LINE, area};
+use crate::draw::grid_plots::GridPlots;
 use crate::draw::map::Swatch;
-use crate::draw::scan::ScanPlots;
-use crate::draw::svg::FigureMetadata;
-use crate::sweep::result::scan::ScanResult;
+use crate::draw::parallel::ParallelAxes;
+use crate::draw::svg::{CREATOR, FigureMetadata};
+use crate::runs::{GridCurve, GridResult};
 
 /// Height over width of the first of several plots below each other, of the others, and of plots side by side.
 const ASPECTS: [f32; 3] = [0.66, 0.42, 0.72];
 
 impl Figure {
-    /// A figure of the best test loss of each optimizer by batch size, with its deviation over replicates (the paper's
-    /// Fig. 2c); where Adam and Signum are among them also the improvement of Signum on Adam in %, with its error, the
-    /// line at 0 and dashed lines at ±5 % (Fig. 2d).
-    pub fn scan(result: &ScanResult) -> Figure {
-        Figure { about: about(result), content: Arc::new(ScanPlots::of(result)), legend: legend(result) }
+    /// A figure of the results of a grid over its horizontal axis: a curve for each combination of other settings, with
+    /// bands of the standard error over seeds, and rings at the best points. Where Adam and Signum are among them, also
+    /// the improvement of Signum on Adam in %, with its error, the line at 0 and dashed lines at ±5 % (Fig. 2c and d).
+    pub fn grid(result: &GridResult, specs: Vec<String>) -> Figure {
+        let programs = vec![CREATOR.to_owned()];
+        let about = FigureMetadata { title: result.title.clone(), programs, specs };
+        Figure { about, content: Arc::new(GridPlots::of(result)), legend: legend(result) }
     }
+}
+
+impl Figure {
+    /// A figure of a grid with an axis for each setting that varies and one for the result, and a line for each
+    /// combination, whose colour shows the result. The best line is thick.
+    pub fn parallel(result: &GridResult, specs: Vec<String>) -> Figure {
+        let Figure { about, .. } = Figure::grid(result, specs);
+        let diverged = result.rows.iter().filter(|(_, result)| !result.mean.is_finite()).count();
+        let note = |text: String| Swatch { color: None, text };
+        let legend = (diverged > 0).then(|| note(format!("without {diverged} combinations that diverged")));
+        Figure { about, content: Arc::new(ParallelAxes::of(result)), legend: legend.into_iter().collect() }
+    }
+}
+
+impl Content for ParallelAxes {
+    fn draw(&self, canvas: &Canvas, y: f32, inner: f32) -> Option<f32> {
+        let em = canvas.style.em;
+        let height = (0.45 * inner).max(LEAST_HEIGHT * em);
+        let [left, right] = self.margins(canvas, height);
+        let width = inner - left - right;
+        let panel = area(MARGIN * em + left, y, width, height);
+        self.draw(canvas, panel);
+        (width >= NARROWEST_PANEL * em).then_some(panel.bottom() + 0.5 * em)
+    }
+
+    fn usual_width_mm(&self) -> f64 {
+        PAGE_MM
+    }
+
+    fn draw_key(&self, _canvas: &Canvas, _from: Pos2, _index: usize, _color: Color32) {}
 }
 
 /// The arrangement of the plots.
@@ -33,7 +66,7 @@ struct Arrangement {
     width: f32,
 }
 
-impl Content for ScanPlots {
+impl Content for GridPlots {
     fn draw(&self, canvas: &Canvas, mut y: f32, inner: f32) -> Option<f32> {
         let em = canvas.style.em;
         let Arrangement { columns, left, stride, width } = self.arrange(canvas, inner)?;
@@ -61,7 +94,7 @@ impl Content for ScanPlots {
     }
 }
 
-impl ScanPlots {
+impl GridPlots {
     fn height(&self, index: usize, columns: usize, width: f32, em: f32) -> f32 {
         let aspect = if columns > 1 { ASPECTS[2] } else { ASPECTS[index.min(1)] };
         (aspect * width).max(LEAST_HEIGHT * em)
@@ -97,28 +130,19 @@ impl ScanPlots {
     }
 }
 
-fn legend(result: &ScanResult) -> Vec<Swatch> {
-    let names = result.axes.optimizers.iter().zip(&result.colors);
-    let mut legend: Vec<Swatch> =
-        names.map(|(name, color)| Swatch { color: Some(*color), text: name.clone() }).collect();
+fn legend(result: &GridResult) -> Vec<Swatch> {
+    let curve = |curve: &GridCurve| Swatch { color: Some(curve.color), text: curve.name.clone() };
+    let mut legend: Vec<Swatch> = result.curves.iter().map(curve).collect();
     let mut note = |text: String| legend.push(Swatch { color: None, text });
-    let (known, all) = (result.known() as u64, result.axes.grid_points());
-    if known < all {
-        note(format!("so far {known} of {all} points"));
+    let [finished, all] = result.counts;
+    if finished < all {
+        note(format!("so far {finished} of {all} trainings"));
     }
-    if result.is_synthetic {
-        note(result.data.clone());
+    if let Some(column) = &result.best_over {
+        note(format!("with the best {}", column.word()));
     }
-    for (edge, _) in result.edges() {
-        let sentence = format!("ringed: best η {}", edge.sentence("the learning rates"));
-        // Two lines where one has no room for it.
-        sentence.splitn(2, ", ").for_each(|part| note(part.to_owned()));
+    if !result.remarks.is_empty() {
+        note("≤ ≥: the best is at the edge of those tried".to_owned());
     }
     legend
-}
-
-fn about(result: &ScanResult) -> FigureMetadata {
-    let parts = [result.program(), result.data.clone()];
-    let program = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
-    FigureMetadata { title: result.title.clone(), programs: vec![program], specs: vec![result.spec.clone()] }
 }

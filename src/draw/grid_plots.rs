@@ -1,4 +1,4 @@
-//! The plots of a scan: measured values with their errors over batch sizes.
+//! The plots of a grid of trainings: results with their errors over a setting.
 
 use egui::{Align, Color32, Pos2, Rect, Stroke, pos2, vec2};
 use valleyscope_engine::optimizer::Marker;
@@ -7,32 +7,33 @@ use valleyscope_experiments::view::{AxisScale, Dash, contrasting};
 
 use super::axis::{Axis, LABEL_GAP, Parts, Side, TICK, have_room};
 use super::canvas::{Canvas, LINE, rgb};
-use super::curves::{CURVE_WIDTH, CurveAxis};
+use super::curves::{BAND, CURVE_WIDTH, CurveAxis, band_shape};
 use super::scale::Mark;
-use crate::sweep::result::scan::{NEGLIGIBLE, ScanResult};
+use crate::runs::{GridCurve, GridMean, GridResult};
 
 // Lengths in font sizes.
 const RADIUS: f32 = 0.26;
-const CAP: f32 = 0.28;
 const RING: f32 = 0.5;
 
-const BAR_WIDTH: f32 = 0.7;
-/// The lowest point of an error bar that extends a logarithmic axis, as a fraction of the value.
+/// The lowest point of a band that extends a logarithmic axis, as a fraction of the value.
 const LOWEST_PART: f64 = 0.2;
 /// The colour of lines at values that are always in view.
 const GUIDE: [u8; 3] = [120; 3];
+/// An improvement closer to 0 than this counts as none, in %.
+const NEGLIGIBLE: f64 = 5.0;
+const PERCENT: f64 = 100.0;
 
-/// The plots of a scan over one horizontal axis.
+/// The plots of a grid over one horizontal axis.
 #[derive(Clone, Debug)]
-pub(crate) struct ScanPlots {
+pub(crate) struct GridPlots {
     label: String,
     /// Positions on the horizontal axis, from left to right, with their labels.
     pub ticks: Vec<(f64, String)>,
-    pub plots: Vec<ScanPlot>,
+    pub plots: Vec<GridPlot>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct ScanPlot {
+pub(crate) struct GridPlot {
     pub title: Option<String>,
     vertical: CurveAxis,
     /// Lines at values that are always in view.
@@ -45,7 +46,7 @@ pub(crate) struct ScanPlot {
 struct Series {
     color: [u8; 3],
     marker: Marker,
-    /// The measured value at each tick, if known.
+    /// The value at each tick, if known.
     points: Vec<Option<Measured>>,
 }
 
@@ -54,58 +55,59 @@ struct Measured {
     value: f64,
     /// The error to both sides; NaN where it is not known.
     error: f64,
-    /// Whether a ring marks the point.
-    is_ringed: bool,
+    /// Whether a ring marks the point as the best of its curve.
+    is_best: bool,
+    /// The sign above a point whose setting is the best at the end of those tried.
+    edge: &'static str,
 }
 
-const PERCENT: f64 = 100.0;
-
-impl ScanPlots {
-    pub(crate) fn of(result: &ScanResult) -> ScanPlots {
-        let axes = &result.axes;
-        let mut order: Vec<usize> = (0..axes.batch_sizes.len()).collect();
-        order.sort_by_key(|index| axes.batch_sizes[*index]);
-        let mut plots = vec![losses(result, &order)];
-        plots.extend(improvement(result, &order));
-        let sizes = order.iter().map(|index| axes.batch_sizes[*index]);
-        let ticks = sizes.map(|size| ((size as f64).log2(), size.to_string())).collect();
-        ScanPlots { label: "batch size".to_owned(), ticks, plots }
+impl GridPlots {
+    pub(crate) fn of(result: &GridResult) -> GridPlots {
+        let plots = std::iter::once(results(result)).chain(improvement(result)).collect();
+        GridPlots { label: result.x.word(), ticks: result.ticks.clone(), plots }
     }
 }
 
-fn losses(result: &ScanResult, order: &[usize]) -> ScanPlot {
-    let series = result.colors.iter().zip(&result.markers).enumerate().map(|(index, (color, marker))| {
-        let points = order.iter().map(|size| {
-            let score = result.scores.get(index, *size)?;
-            let is_ringed = result.edge(index, *size).is_some();
-            Some(Measured { value: score.mean, error: score.deviation, is_ringed })
+fn results(result: &GridResult) -> GridPlot {
+    let series = result.curves.iter().map(|curve| {
+        let points = curve.points.iter().enumerate().map(|(index, point)| {
+            let point = point.as_ref()?;
+            let is_best = curve.best == Some(index);
+            let edge = point.edge.or_else(|| result.edge_of(curve).filter(|_| is_best && result.best_over.is_none()));
+            let edge = edge.map_or("", |edge| edge.mark().trim_end());
+            Some(Measured { value: point.mean, error: point.error(), is_best, edge })
         });
-        let points = points.collect();
-        Series { color: *color, marker: *marker, points }
+        Series { color: curve.color, marker: curve.marker, points: points.collect() }
     });
-    ScanPlot::new(None, "best test loss", AxisScale::Log, Vec::new(), series.collect())
+    let series: Vec<Series> = series.collect();
+    let is_positive = series.iter().flat_map(Series::known).all(|(_, point)| !(point.value <= 0.0));
+    let scale = if is_positive { AxisScale::Log } else { AxisScale::Linear };
+    GridPlot::new(None, &result.result.title, scale, Vec::new(), series)
 }
 
-fn improvement(result: &ScanResult, order: &[usize]) -> Option<ScanPlot> {
+/// The improvement of Signum on Adam by (A − S)/A with the error √[(S²/A⁴) σ_A² + σ_S²/A²], if both are in the grid.
+fn improvement(result: &GridResult) -> Option<GridPlot> {
     let [adam, signum] = result.adam_and_signum()?;
-    let improvements = result.scores.improvements(adam, signum);
-    let points = order.iter().map(|size| {
-        let improvement = improvements[*size]?;
-        Some(Measured { value: PERCENT * improvement.value, error: PERCENT * improvement.error, is_ringed: false })
-    });
-    let names = [signum, adam].map(|index| result.axes.optimizers[index].as_str());
-    let around = PERCENT * NEGLIGIBLE;
-    let title = format!("{} over {} (dashed: ±{around} %)", names[0], names[1]);
-    let guides = vec![(0.0, Dash::Solid), (around, Dash::Dashed), (-around, Dash::Dashed)];
-    let series = Series { color: result.colors[signum], marker: result.markers[signum], points: points.collect() };
-    Some(ScanPlot::new(Some(title), "improvement (%)", AxisScale::Linear, guides, vec![series]))
+    let of = |(adam, signum): (&Option<GridMean>, &Option<GridMean>)| {
+        let (adam, signum) = (adam.as_ref()?, signum.as_ref()?);
+        let value = (adam.mean - signum.mean) / adam.mean;
+        let by_adam = signum.mean / (adam.mean * adam.mean) * adam.deviation;
+        let error = by_adam.hypot(signum.deviation / adam.mean);
+        Some(Measured { value: PERCENT * value, error: PERCENT * error, is_best: false, edge: "" })
+    };
+    let points = adam.points.iter().zip(&signum.points).map(of).collect();
+    let title = format!("{} over {} (dashed: ±{NEGLIGIBLE} %)", signum.name, adam.name);
+    let guides = vec![(0.0, Dash::Solid), (NEGLIGIBLE, Dash::Dashed), (-NEGLIGIBLE, Dash::Dashed)];
+    let GridCurve { color, marker, .. } = *signum;
+    let series = vec![Series { color, marker, points }];
+    Some(GridPlot::new(Some(title), "improvement (%)", AxisScale::Linear, guides, series))
 }
 
 fn line_color(canvas: &Canvas, color: [u8; 3]) -> Color32 {
     rgb(contrasting(color, canvas.style.background))
 }
 
-impl ScanPlots {
+impl GridPlots {
     /// Draws the key of a series in a legend: a piece of its line with its marker.
     pub(super) fn draw_key(&self, canvas: &Canvas, from: Pos2, width: f32, index: usize) {
         let series = &self.plots[0].series[index];
@@ -170,7 +172,7 @@ impl ScanPlots {
     }
 }
 
-impl ScanPlot {
+impl GridPlot {
     /// Makes a plot with a vertical axis that shows all values with their errors, and the guides.
     fn new(
         title: Option<String>,
@@ -178,7 +180,7 @@ impl ScanPlot {
         scale: AxisScale,
         guides: Vec<(f64, Dash)>,
         series: Vec<Series>,
-    ) -> ScanPlot {
+    ) -> GridPlot {
         let known = series.iter().flat_map(|series| series.points.iter().flatten());
         let ends = |Measured { value, error, .. }: &Measured| {
             let error = if error.is_finite() { *error } else { 0.0 };
@@ -189,7 +191,7 @@ impl ScanPlot {
         let extent: Option<Extent> = extents.filter(|ends| ends.iter().all(|end| end.is_finite())).reduce(union);
         let range = with_margin(extent.map(|extent| (extent, None)).as_slice());
         let vertical = CurveAxis { label: label.to_owned(), scale, range };
-        ScanPlot { title, vertical, guides, series }
+        GridPlot { title, vertical, guides, series }
     }
 
     /// The width from the left end of the vertical axis' label to a frame of this height.
@@ -214,15 +216,18 @@ impl ScanPlot {
             canvas.lines(&[ends.to_vec()], Stroke::new(0.6, rgb(GUIDE)), dash);
         }
         for series in &self.series {
-            series.draw_lines(canvas, at, panel);
+            series.draw_lines(canvas, at);
         }
         for series in &self.series {
             let (fill, line) = (rgb(series.color), line_color(canvas, series.color));
             for (index, point) in series.known() {
                 let center = at(index, point.value);
                 canvas.marker(series.marker, center, RADIUS * em, fill, line);
-                if point.is_ringed {
+                if point.is_best {
                     canvas.painter.circle_stroke(center, RING * em, Stroke::new(canvas.style.line.width, line));
+                }
+                if !point.edge.is_empty() {
+                    canvas.text(center - vec2(0.0, (RING + 0.5 * LINE) * em), Align::Center, point.edge);
                 }
             }
         }
@@ -235,16 +240,18 @@ impl Series {
         self.points.iter().enumerate().filter_map(|(index, point)| Some((index, (*point)?)))
     }
 
-    /// Draws error bars, and the line between neighbouring values, which has gaps where a value is not known.
-    fn draw_lines(&self, canvas: &Canvas, at: impl Fn(usize, f64) -> Pos2, panel: Rect) {
+    /// Draws bands of errors, and the line between neighbouring values, with gaps where a value is not known.
+    fn draw_lines(&self, canvas: &Canvas, at: impl Fn(usize, f64) -> Pos2) {
         let color = line_color(canvas, self.color);
-        for (index, Measured { value, error, .. }) in self.known().filter(|(_, point)| point.error.is_finite()) {
-            let [high, low] = [value + error, value - error].map(|end| at(index, end));
-            let cap = |end: Pos2| [-CAP, CAP].map(|side| end + vec2(side * canvas.style.em, 0.0)).to_vec();
-            let mut lines = vec![vec![low, high]];
-            // An end at the frame lies beyond it, and has no cap.
-            lines.extend([low, high].into_iter().filter(|end| end.y > panel.top() && end.y < panel.bottom()).map(cap));
-            canvas.lines(&lines, Stroke::new(BAR_WIDTH, color), Dash::Solid);
+        let known: Vec<(usize, Measured)> = self.known().collect();
+        let is_next = |a: &(usize, Measured), b: &(usize, Measured)| {
+            b.0 == a.0 + 1 && b.1.error.is_finite() == a.1.error.is_finite()
+        };
+        for part in known.chunk_by(is_next).filter(|part| part.len() > 1 && part[0].1.error.is_finite()) {
+            let ends = part.iter().map(|(index, point)| {
+                [point.value - point.error, point.value + point.error].map(|end| at(*index, end))
+            });
+            canvas.painter.add(band_shape(ends, color.gamma_multiply(BAND)));
         }
         let centers = self.points.iter().enumerate().map(|(index, point)| Some(at(index, (*point)?.value)));
         let centers: Vec<Option<Pos2>> = centers.collect();

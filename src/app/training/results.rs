@@ -1,0 +1,215 @@
+//! The results of the chosen runs over the settings that vary among them.
+
+use std::sync::Arc;
+
+use egui::{Label, RichText, ScrollArea, Sense, TextStyle, Ui, vec2};
+use valleyscope_experiments::view::ticks::with_edge;
+use valleyscope_runs::RunFolder;
+
+use super::panel::TrainingPanel;
+use crate::app::shell::actions::{Action, Requests};
+use crate::app::widgets::form;
+use crate::app::widgets::plot::{describe, readout};
+use crate::app::widgets::theme;
+use crate::draw::{Axis, Canvas, Figure, GridPlots, ParallelAxes};
+use crate::runs::{Format, GridAxes, GridMean, GridResult, RunFacts};
+
+/// The choice between curves and results, and the results as they were last arranged.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ResultsView {
+    is_open: bool,
+    axes: GridAxes,
+    is_parallel: bool,
+    made: Option<MadeResults>,
+}
+
+#[derive(Clone, Debug)]
+struct MadeResults {
+    generation: u64,
+    runs: Vec<RunFolder>,
+    axes: GridAxes,
+    result: Result<Arc<GridResult>, String>,
+}
+
+/// The smallest height of a plot, in points.
+const LEAST_HEIGHT: f32 = 130.0;
+
+impl ResultsView {
+    /// Makes the figure of the shown picture.
+    pub(super) fn figure(&self, result: &GridResult) -> Figure {
+        if self.is_parallel { Figure::parallel(result, Vec::new()) } else { Figure::grid(result, Vec::new()) }
+    }
+}
+
+impl TrainingPanel {
+    /// Shows the choice between curves and results of several runs, and the results; returns whether these are shown.
+    pub(super) fn results(&mut self, ui: &mut Ui, runs: &[RunFolder], requests: &mut Requests) -> bool {
+        if runs.len() < 2 {
+            return false;
+        }
+        ui.horizontal_wrapped(|ui| {
+            ui.selectable_value(&mut self.results.is_open, false, "Curves");
+            let help = "The last results of the finished runs over a setting that varies among them";
+            ui.selectable_value(&mut self.results.is_open, true, "Results").on_hover_text(help);
+            if self.results.is_open {
+                self.arrange(runs);
+                self.results_tools(ui, requests);
+            }
+        });
+        if !self.results.is_open {
+            return false;
+        }
+        match self.results.made.as_ref().map(|made| made.result.clone()) {
+            Some(Ok(result)) => show(ui, &result, self.results.is_parallel),
+            Some(Err(why)) => {
+                ui.centered_and_justified(|ui| ui.weak(format!("No results yet: {why}.")));
+            }
+            None => {}
+        }
+        true
+    }
+
+    /// Returns the results if they are shown instead of curves.
+    pub(super) fn shown_results(&self) -> Option<Arc<GridResult>> {
+        let made = self.results.made.as_ref().filter(|_| self.results.is_open)?;
+        made.result.as_ref().ok().cloned()
+    }
+
+    fn arrange(&mut self, runs: &[RunFolder]) {
+        let (generation, axes) = (self.listed.generation, &self.results.axes);
+        let made = self.results.made.as_ref();
+        if made.is_some_and(|it| (it.generation, &it.axes, &it.runs[..]) == (generation, axes, runs)) {
+            return;
+        }
+        // Runs are listed with the newest first.
+        let found = runs.iter().rev().filter_map(|run| self.listed.find(run.path()));
+        let facts: Vec<&RunFacts> = found.map(|summary| &summary.facts).collect();
+        let title = runs.first().and_then(|run| Some(self.listed.find(run.path())?.title.clone()));
+        let result = GridResult::of(&title.unwrap_or_default(), &facts, axes).map(Arc::new);
+        let (axes, runs) = (axes.clone(), runs.to_vec());
+        self.results.made = Some(MadeResults { generation, runs, axes, result });
+    }
+
+    fn results_tools(&mut self, ui: &mut Ui, requests: &mut Requests) {
+        let result = self.shown_results();
+        let ResultsView { axes, is_parallel, .. } = &mut self.results;
+        if let Some(result) = result {
+            let list = |ui: &mut Ui, label: &str, shown: Option<&str>, chosen: &mut Option<String>| {
+                let text = shown.map_or_else(String::new, str::to_owned);
+                form::list_field(ui, label, "", label, &text, 0.0, |ui| {
+                    for column in &result.varied {
+                        if ui.selectable_label(text == column.word(), column.word()).clicked() {
+                            *chosen = Some(column.field.clone());
+                        }
+                    }
+                });
+            };
+            if !*is_parallel {
+                list(ui, "over", Some(&result.x.word()), &mut axes.x);
+                if let Some(best_over) = &result.best_over {
+                    list(ui, "at the best", Some(&best_over.word()), &mut axes.best_over);
+                }
+            }
+            if result.varied.len() > 1 {
+                form::check_box(ui, is_parallel, "Parallel axes");
+            }
+            if ui.button("Export…").accessible_name("Export the results").clicked() {
+                requests.actions.push(Action::Export(None));
+            }
+        } else if *axes != GridAxes::default() && ui.button("Usual axes").clicked() {
+            *axes = GridAxes::default();
+        }
+    }
+}
+
+fn show(ui: &mut Ui, result: &GridResult, is_parallel: bool) {
+    let [finished, all] = result.counts;
+    let count = if finished < all { format!("{finished} of {all} runs have finished. ") } else { String::new() };
+    let about = format!("{count}Last {}, with the standard error over seeds; rings mark the best", result.result.title);
+    ui.add(Label::new(RichText::new(about).small().weak()).wrap());
+    legend(ui, result);
+    for remark in result.remarks.iter().take(3) {
+        ui.add(Label::new(RichText::new(remark).small()).wrap());
+    }
+    ScrollArea::vertical().auto_shrink(false).id_salt("results").show(ui, |ui| {
+        if is_parallel {
+            return parallel(ui, result);
+        }
+        let plots = GridPlots::of(result);
+        let share = (ui.available_height() - 4.0) / plots.plots.len() as f32;
+        for index in 0..plots.plots.len() {
+            plot(ui, result, &plots, index, share.max(LEAST_HEIGHT));
+        }
+    });
+}
+
+fn legend(ui: &mut Ui, result: &GridResult) {
+    ui.horizontal_wrapped(|ui| {
+        for curve in &result.curves {
+            let color = theme::drawing(ui, &TextStyle::Small).background;
+            let color = valleyscope_experiments::view::contrasting(curve.color, color);
+            ui.label(RichText::new("■").small().color(crate::draw::rgb(color)));
+            ui.label(RichText::new(&curve.name).small());
+        }
+    });
+}
+
+fn plot(ui: &mut Ui, result: &GridResult, plots: &GridPlots, index: usize, height: f32) {
+    let (area, response) = ui.allocate_exact_size(vec2(ui.available_width(), height), Sense::hover());
+    let canvas = Canvas { painter: ui.painter_at(area), style: theme::drawing(ui, &TextStyle::Small) };
+    let left = plots.plots[index].gutter(&canvas, height);
+    let title = if plots.plots[index].title.is_some() { 1.4 * canvas.style.em } else { 6.0 };
+    let panel = area.with_min_x(area.left() + left).with_max_x(area.right() - 12.0);
+    let panel = panel.with_min_y(area.top() + title).with_max_y(area.bottom() - Axis::depth(canvas.style.em) - 4.0);
+    plots.draw_plot(&canvas, index, panel, left, true);
+    let nearest = response.hover_pos().and_then(|at| plots.nearest(f64::from((at.x - panel.left()) / panel.width())));
+    if let Some(tick) = nearest {
+        let title = format!("{} {}", result.x.title, result.ticks[tick].1);
+        readout(&response, &title, None, |ui| {
+            for curve in &result.curves {
+                ui.label(&curve.name);
+                ui.label(
+                    curve.points[tick].as_ref().map_or_else(|| "no result".to_owned(), |point| text(result, point)),
+                );
+                ui.end_row();
+            }
+        });
+    }
+    describe(&response, &format!("Plot of {} over {}", result.result.title, result.x.word()), || {
+        let curves = result.curves.iter().map(|curve| {
+            let points = curve.points.iter().zip(&result.ticks);
+            let points =
+                points.filter_map(|(point, (_, tick))| Some(format!("{tick}: {}", text(result, point.as_ref()?))));
+            format!("{} {}", curve.name, points.collect::<Vec<_>>().join(", "))
+        });
+        curves.collect::<Vec<_>>().join("; ")
+    });
+}
+
+/// Formats a point: the mean with its error over seeds, and the best value of the setting that is chosen.
+fn text(result: &GridResult, point: &GridMean) -> String {
+    let format = result.result.format;
+    let mean = match point.error() {
+        error if error.is_finite() => format.with_deviation(point.mean, error),
+        _ => format.number(point.mean),
+    };
+    match &result.best_over {
+        Some(column) => format!("{mean} at {} {}", column.short, with_edge(point.edge, &point.best)),
+        None => mean,
+    }
+}
+
+fn parallel(ui: &mut Ui, result: &GridResult) {
+    let height = (ui.available_height() - 8.0).max(LEAST_HEIGHT);
+    let (area, response) = ui.allocate_exact_size(vec2(ui.available_width(), height), Sense::hover());
+    let canvas = Canvas { painter: ui.painter_at(area), style: theme::drawing(ui, &TextStyle::Small) };
+    let axes = ParallelAxes::of(result);
+    let [left, right] = axes.margins(&canvas, height);
+    let panel = area.with_min_x(area.left() + left).with_max_x(area.right() - right).shrink2(vec2(0.0, 8.0));
+    axes.draw(&canvas, panel);
+    describe(&response, "Combinations of settings and their results on parallel axes", || {
+        let best =
+            result.rows.iter().filter(|(_, it)| it.mean.is_finite()).min_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
+        best.map_or_else(String::new, |(_, best)| format!("best {}", Format::Measured.number(best.mean)))
+    });
+}

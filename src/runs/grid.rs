@@ -1,0 +1,328 @@
+//! The results of trainings over the settings that vary among them.
+
+use std::io;
+
+use valleyscope_engine::optimizer::{Marker, MarkerShape, RuleKind, markers};
+use valleyscope_experiments::view::assigned_colors;
+use valleyscope_experiments::view::ticks::RangeEdge;
+use valleyscope_runs::{Better, RunHistory};
+
+use super::column::{Column, Columns, lower_first};
+use super::facts::{OPTIMIZER, RunFacts, STATE, is_held_out, last_of};
+use super::value::{Aggregate, Statistic, Value};
+use super::{Group, Grouping, SortKey, grouped};
+use crate::export::{CsvCell, CsvWriter};
+
+/// The chosen axes of a picture of a grid; without a choice, those that suit the settings that vary.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GridAxes {
+    /// The field of the horizontal axis.
+    pub x: Option<String>,
+    /// The field of the setting of which only the best value is shown.
+    pub best_over: Option<String>,
+}
+
+/// The last results of finished trainings over one setting, with a curve for each combination of the others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GridResult {
+    pub title: String,
+    pub x: Column,
+    /// The positions of the values on the horizontal axis, one unit apart on average, and their texts.
+    pub ticks: Vec<(f64, String)>,
+    /// The setting of which each point has the best value.
+    pub best_over: Option<Column>,
+    /// The compared result.
+    pub result: Column,
+    pub curves: Vec<GridCurve>,
+    /// The settings that vary, which can be axes.
+    pub varied: Vec<Column>,
+    /// A row for each combination of the varied settings: their values, and the result.
+    pub rows: Vec<(Vec<Option<Value>>, GridMean)>,
+    /// Advice about best values at the ends of those tried.
+    pub remarks: Vec<String>,
+    /// The numbers of finished trainings, and of all.
+    pub counts: [usize; 2],
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct GridCurve {
+    pub name: String,
+    pub rule: Option<RuleKind>,
+    pub color: [u8; 3],
+    pub marker: Marker,
+    /// A point for each tick, where a training with that value has finished.
+    pub points: Vec<Option<GridMean>>,
+    /// The index of the point with the best result.
+    pub best: Option<usize>,
+}
+
+/// The mean of a result over seeds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GridMean {
+    pub mean: f64,
+    /// The sample standard deviation over seeds, with n − 1; NaN for a single one.
+    pub deviation: f64,
+    pub seeds: usize,
+    /// The value of the setting of which only the best is shown.
+    pub best: String,
+    /// The end of the tried values at which the best one lies.
+    pub edge: Option<RangeEdge>,
+}
+
+impl GridMean {
+    fn of(runs: &[&RunFacts], group: &[usize], result: &Column) -> Option<GridMean> {
+        let seeds = group.len();
+        let (mean, deviation) = match result.of_group(group.iter().map(|index| runs[*index]), Statistic::Mean) {
+            Aggregate::Mean { mean, deviation, .. } => (mean, deviation),
+            Aggregate::Same(value) => (value.number()?, if seeds > 1 { 0.0 } else { f64::NAN }),
+            _ => return None,
+        };
+        Some(GridMean { mean, deviation, seeds, best: String::new(), edge: None })
+    }
+
+    /// Returns the standard error of the mean, NaN for a single seed.
+    pub fn error(&self) -> f64 {
+        self.deviation / (self.seeds as f64).sqrt()
+    }
+}
+
+/// The settings by which trainings of a grid do not differ in what they learn.
+const NO_AXES: [&str; 4] = ["seed", "data", "device", "name"];
+/// The setting of which the best value is usually wanted.
+const TUNED: &str = "learning_rate";
+
+impl GridResult {
+    /// Arranges the results of runs, whose order is that of the curves.
+    ///
+    /// # Errors
+    ///
+    /// Fails with a sentence if no run has finished, if no setting varies, or if an axis does not vary.
+    pub fn of(title: &str, runs: &[&RunFacts], axes: &GridAxes) -> Result<GridResult, String> {
+        let is_finished =
+            |run: &&RunFacts| run.get(STATE).is_none_or(|state| *state == Value::Text("finished".to_owned()));
+        let counts = [runs.iter().filter(|run| is_finished(run)).count(), runs.len()];
+        let runs: Vec<&RunFacts> = runs.iter().copied().filter(is_finished).collect();
+        let columns = Columns::of(&runs, false);
+        let varied = varied(&columns);
+        let result = result(&runs, &columns)?;
+        let (x, best_over) = chosen(axes, &columns, &varied)?;
+        let by: Vec<Column> = varied.iter().filter(|it| Some(*it) != best_over.as_ref()).cloned().collect();
+        let best_field = best_over.as_ref().map(|column| column.field.clone());
+        let fields = by.iter().map(|column| column.field.clone()).collect();
+        let grouping = Grouping { by: fields, statistic: Statistic::Mean, best_over: best_field };
+        let keys = [SortKey { field: result.field.clone(), is_descending: false }];
+        let mut groups = grouping.groups(&runs, (0..runs.len()).collect(), &keys, &columns);
+        groups.sort_by_key(|group| group.members[0]);
+        let (values, positions) = positions_of(runs.iter().filter_map(|run| x.of(run)));
+        let ticks = positions.into_iter().zip(values.iter().map(|value| x.format.text(value).into_owned()));
+        let mut it = GridResult {
+            title: title.to_owned(),
+            ticks: ticks.collect(),
+            curves: curves(&runs, &groups, &by, &x, &values, best_over.as_ref(), &result),
+            remarks: Vec::new(),
+            rows: rows(&runs, &varied, &result),
+            x,
+            best_over,
+            result,
+            varied,
+            counts,
+        };
+        it.remarks = it.edges();
+        Ok(it)
+    }
+
+    /// Reads the results of a grid in one run, which older versions trained.
+    pub fn of_one_run(history: &RunHistory, axes: &GridAxes) -> Result<GridResult, String> {
+        let started = history.started().ok_or("the run has not begun")?;
+        let scan = started
+            .scan
+            .as_ref()
+            .ok_or_else(|| format!("expected a grid, found a run of the kind `{}`", started.kind))?;
+        let mut facts = Vec::new();
+        for point in history.grid_points() {
+            for (rate, losses) in scan.learning_rates.iter().zip(&point.test_loss) {
+                let settings = [("batch_size", Value::Whole(point.batch_size)), (TUNED, Value::Number(*rate))];
+                facts.extend(losses.iter().map(|loss| RunFacts::of_result(&point.optimizer, &settings, *loss)));
+            }
+        }
+        GridResult::of(&started.title, &facts.iter().collect::<Vec<_>>(), axes)
+    }
+
+    /// Finds the curves of Adam and Signum, which the paper compares.
+    pub fn adam_and_signum(&self) -> Option<[&GridCurve; 2]> {
+        let of = |rule| self.curves.iter().find(|curve| curve.rule == Some(rule));
+        Some([of(RuleKind::Adam)?, of(RuleKind::Signum)?])
+    }
+
+    /// Describes the best values at the ends of those tried: of the setting of which only the best is shown, and else of
+    /// the horizontal axis.
+    fn edges(&self) -> Vec<String> {
+        let advice = |name: &str, of: &Column, edge: RangeEdge| {
+            let next = edge.next();
+            format!(
+                "{name}: the best {} is {} (`--vary {}={next}`)",
+                of.word(),
+                edge.sentence(&of.values_word()),
+                of.field
+            )
+        };
+        let of_curve = |curve: &GridCurve| -> Vec<String> {
+            if let Some(of) = &self.best_over {
+                let at = |edge: RangeEdge| {
+                    let pairs = curve.points.iter().zip(&self.ticks);
+                    let same = pairs.filter(|(point, _)| point.as_ref().is_some_and(|it| it.edge == Some(edge)));
+                    let texts: Vec<&str> = same.map(|(_, (_, text))| text.as_str()).collect();
+                    advice(&format!("{}, {} {}", curve.name, lower_first(&self.x.short), texts.join(", ")), of, edge)
+                };
+                let mut edges: Vec<RangeEdge> = curve.points.iter().flatten().filter_map(|point| point.edge).collect();
+                edges.sort_by_key(|edge| edge.is_low());
+                edges.dedup();
+                return edges.into_iter().map(at).collect();
+            }
+            self.edge_of(curve).map(|edge| advice(&curve.name, &self.x, edge)).into_iter().collect()
+        };
+        self.curves.iter().flat_map(of_curve).collect()
+    }
+
+    /// Writes a row for each combination of settings as CSV: the settings, `mean`, `std` (n − 1) and `seeds`.
+    pub fn csv(&self) -> io::Result<Vec<u8>> {
+        let fields = self.varied.iter().map(|column| column.field.as_str());
+        let header: Vec<&str> = fields.chain(["mean", "std", "seeds"]).collect();
+        let mut table = CsvWriter::new(Vec::new(), &header)?;
+        for (values, mean) in &self.rows {
+            let settings = values.iter().map(|value| value.as_ref().map_or(CsvCell::Text(""), Value::csv_cell));
+            let result =
+                [CsvCell::Number(mean.mean), CsvCell::Number(mean.deviation), CsvCell::Whole(mean.seeds as u64)];
+            table.row(&settings.chain(result).collect::<Vec<_>>())?;
+        }
+        Ok(table.into_inner())
+    }
+
+    /// Returns the end of the horizontal axis at which a curve has its best point, if the axis has numbers.
+    pub fn edge_of(&self, curve: &GridCurve) -> Option<RangeEdge> {
+        let tried =
+            |(index, point): (usize, &Option<GridMean>)| point.is_some().then(|| self.ticks[index].1.parse().ok())?;
+        let numbers: Vec<f64> = curve.points.iter().enumerate().filter_map(tried).collect();
+        RangeEdge::of(self.ticks[curve.best?].1.parse().ok()?, numbers)
+    }
+}
+
+/// Lists the settings that vary among runs, the optimizer first.
+fn varied(columns: &Columns) -> Vec<Column> {
+    let is_axis = |column: &&Column| column.is_setting && column.is_usual && !NO_AXES.contains(&column.field.as_str());
+    let optimizer = columns.get(OPTIMIZER).into_iter();
+    optimizer.chain(columns.iter().filter(is_axis)).cloned().collect()
+}
+
+/// Returns the column of the last value of the loss by which runs are judged.
+fn result(runs: &[&RunFacts], columns: &Columns) -> Result<Column, String> {
+    let judged =
+        runs.iter().find_map(|run| run.metrics().iter().find(|info| is_held_out(info)).or(run.training_loss()));
+    let judged = judged.ok_or("no training of the grid has finished yet")?;
+    let column = columns.get(&last_of(judged)).ok_or("no training of the grid was evaluated")?;
+    Ok(Column { title: lower_first(&judged.title), better: judged.better, ..column.clone() })
+}
+
+/// Returns the column of the horizontal axis, and of the setting of which the best is shown.
+fn chosen(axes: &GridAxes, columns: &Columns, varied: &[Column]) -> Result<(Column, Option<Column>), String> {
+    let named = |field: &String| {
+        let column = columns.find(field)?;
+        let known = varied.iter().find(|it| it.field == column.field).cloned();
+        let all = || varied.iter().map(|it| it.field.clone()).collect::<Vec<_>>().join(", ");
+        known.ok_or_else(|| format!("expected a setting that varies in the grid, one of {}, found {field}", all()))
+    };
+    let best_over = axes.best_over.as_ref().map(named).transpose()?;
+    let tuned = varied.iter().find(|it| it.field == TUNED && Some(*it) != best_over.as_ref());
+    let others: Vec<&Column> =
+        varied.iter().filter(|it| it.field != TUNED && Some(*it) != best_over.as_ref()).collect();
+    let usual = || {
+        let mut numbers = others.iter().copied().filter(|it| it.format.is_number() && it.is_setting);
+        let of_training = numbers.clone().find(|it| !it.field.starts_with("optimizer."));
+        of_training.or(tuned).or_else(|| numbers.next()).or(others.first().copied())
+    };
+    let x = match &axes.x {
+        Some(field) => named(field)?,
+        None => usual().cloned().ok_or("no setting varies among the trainings, so there is nothing to compare")?,
+    };
+    if best_over.as_ref() == Some(&x) {
+        return Err(format!("expected two settings, found {} for both axes", x.field));
+    }
+    let best_over = best_over.or_else(|| tuned.filter(|it| **it != x).cloned());
+    Ok((x, best_over))
+}
+
+/// Lists distinct values in their order, and places them on an axis.
+pub(crate) fn positions_of<'v>(all: impl Iterator<Item = &'v Value>) -> (Vec<Value>, Vec<f64>) {
+    let mut values: Vec<Value> = Vec::new();
+    for value in all {
+        if !values.contains(value) {
+            values.push(value.clone());
+        }
+    }
+    values.sort_by(|a, b| Value::order(Some(a), Some(b), false));
+    let positions = positions(&values);
+    (values, positions)
+}
+
+/// Places values on an axis, one unit apart on average: by their logarithms if the largest is at least ten times the
+/// smallest, and texts side by side.
+fn positions(values: &[Value]) -> Vec<f64> {
+    let numbers: Option<Vec<f64>> = values.iter().map(Value::number).collect();
+    let Some(mut numbers) = numbers.filter(|numbers| numbers.len() > 1) else {
+        return (0..values.len()).map(|index| index as f64).collect();
+    };
+    if numbers[0] > 0.0 && numbers[numbers.len() - 1] >= 10.0 * numbers[0] {
+        numbers.iter_mut().for_each(|number| *number = number.ln());
+    }
+    let (first, last) = (numbers[0], numbers[numbers.len() - 1]);
+    let unit = (last - first) / (numbers.len() - 1) as f64;
+    numbers.iter().map(|number| (number - first) / unit).collect()
+}
+
+fn curves(
+    runs: &[&RunFacts],
+    groups: &[Group],
+    by: &[Column],
+    x: &Column,
+    values: &[Value],
+    best_over: Option<&Column>,
+    result: &Column,
+) -> Vec<GridCurve> {
+    let mut curves: Vec<GridCurve> = Vec::new();
+    for group in groups {
+        let first = runs[group.shown[0]];
+        let others = by.iter().filter(|column| *column != x && column.of(first).is_some());
+        let name = others.map(|column| column.named(first, None)).collect::<Vec<_>>().join(", ");
+        let Some(tick) = x.of(first).and_then(|value| values.iter().position(|other| other == value)) else { continue };
+        let index = curves.iter().position(|curve| curve.name == name).unwrap_or_else(|| {
+            let rule =
+                first.text(OPTIMIZER).and_then(|name| RuleKind::shown_as(name.split(',').next().unwrap_or(&name)));
+            let marker = rule.map_or(Marker::filled(MarkerShape::Star), |rule| rule.info().marker);
+            let points = vec![None; values.len()];
+            curves.push(GridCurve { name, rule, color: [150; 3], marker, points, best: None });
+            curves.len() - 1
+        });
+        let best = best_over.map_or_else(String::new, |column| column.text(first).into_owned());
+        let mean = GridMean::of(runs, &group.shown, result);
+        curves[index].points[tick] = mean.map(|mean| GridMean { best, edge: group.edge(), ..mean });
+    }
+    let colors = assigned_colors(curves.iter().map(|it| (None, it.rule.map_or([150; 3], |rule| rule.info().color))));
+    let of_curves = markers(curves.iter().map(|curve| curve.marker));
+    for ((curve, color), marker) in curves.iter_mut().zip(colors).zip(of_curves) {
+        let sign = if result.better == Better::Higher { -1.0 } else { 1.0 };
+        let known =
+            curve.points.iter().enumerate().filter_map(|(index, point)| Some((index, sign * point.as_ref()?.mean)));
+        let best = known.filter(|(_, mean)| mean.is_finite()).min_by(|a, b| a.1.total_cmp(&b.1));
+        (curve.color, curve.marker, curve.best) = (color, marker, best.map(|(index, _)| index));
+    }
+    curves
+}
+
+fn rows(runs: &[&RunFacts], varied: &[Column], result: &Column) -> Vec<(Vec<Option<Value>>, GridMean)> {
+    let fields: Vec<String> = varied.iter().map(|column| column.field.clone()).collect();
+    let row = |group: Vec<usize>| {
+        let values = varied.iter().map(|column| column.of(runs[group[0]]).cloned()).collect();
+        Some((values, GridMean::of(runs, &group, result)?))
+    };
+    grouped(runs, (0..runs.len()).collect(), &fields).into_iter().filter_map(row).collect()
+}
