@@ -162,7 +162,7 @@ fn state(queue: &Queue, entry: &QueueEntry) -> String {
 
 /// Adds trainings at the end of a queue; returns the names of their entries.
 pub(super) fn add(queue: &Queue, stem: &str, trainings: &[Preset]) -> Result<Vec<String>, QueueError> {
-    trainings.iter().map(|training| queue.add(stem, &training.to_ron())).collect()
+    queue.add(stem, trainings.iter().map(Preset::to_ron))
 }
 
 /// The work of this program on a queue.

@@ -6,19 +6,21 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use rayon::prelude::*;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{CapacityReport, Fork, ForkError, RunConfig};
 use valleyscope_experiments::workload::DeviceChoice;
 use valleyscope_runs::{
-    CheckpointChoice, Handshake, Queue, RunFolder, RunReader, Status, WorkerProgram, now, runs_folder,
+    CheckpointChoice, Handshake, Notes, Queue, RunFolder, RunReader, Status, WorkerProgram, now, runs_folder,
 };
 
-use super::output::Interrupt;
+use super::output::{Interrupt, print, table};
 use super::queue::{self, Work, WorkArgs};
 use super::run_args::{CheckpointName, RunsLocation, find_worker};
 use super::runs::watch::{Watch, outcome};
 use super::training_args::{SettingsArgs, check_processes, load};
 use super::{Failure, say};
+use crate::runs::{GridAxes, GridResult, MetricAliases, RunFacts};
 
 #[derive(clap::Args)]
 pub(super) struct TrainArgs {
@@ -32,7 +34,7 @@ pub(super) struct TrainArgs {
     #[arg(long, value_name = "DIR")]
     runs: Option<PathBuf>,
     /// Resume a stopped run: its name, the beginning of it, `last`, or its folder
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["preset", "part"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["preset", "part", "vary", "seeds"])]
     resume: Option<OsString>,
     /// Start a new run from a checkpoint of another: its newest, that of STEP, or the best by evaluation
     ///
@@ -146,8 +148,27 @@ fn train_queued(
     let runner = queue::runner_or_end(queue, &names, interrupt)?;
     let work = Work::new(queue, worker, &args.work, 1, args.tensorboard.as_deref());
     // It trains none of those that other programs have trained.
-    work.run(&|entry| runner.is_some() && names.contains(&entry.name), interrupt)?;
+    let ended = work.run(&|entry| runner.is_some() && names.contains(&entry.name), interrupt);
+    print_results(queue, &names)?;
+    ended?;
     queue::outcome_of(queue, &names)
+}
+
+/// Prints the best result of each curve of a grid, and advice about those at the edge of the tried values.
+fn print_results(queue: &Queue, names: &[String]) -> Result<(), Failure> {
+    let facts = names.par_iter().filter_map(|name| {
+        let run = RunFolder::open(&queue.runs().join(name)).ok()?;
+        RunFacts::read(&run, &Notes::default(), &MetricAliases::default()).ok()
+    });
+    let facts: Vec<RunFacts> = facts.collect();
+    let Ok(result) = GridResult::of("", &facts.iter().collect::<Vec<_>>(), &GridAxes::default()) else { return Ok(()) };
+    let rows = result.curves.iter().filter_map(|curve| {
+        let (best, (_, at)) = (curve.points[curve.best?].as_ref()?, &result.ticks[curve.best?]);
+        Some([curve.name.clone(), result.text(best), format!("{} {at}", result.x.short)])
+    });
+    print(&table(&rows.collect::<Vec<_>>(), ""))?;
+    result.remarks.iter().for_each(|remark| say(format_args!("{remark}")));
+    Ok(())
 }
 
 fn find(args: &TrainArgs, point: &CheckpointName) -> Result<Fork, Failure> {

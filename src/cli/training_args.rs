@@ -137,17 +137,18 @@ impl SettingsArgs {
             settings = vec![("processes".to_owned(), processes.to_string())];
         }
         preset = super::changed(&preset, &settings)?;
-        let mut trainings = match self.grid.applied_to(preset.clone())? {
-            Preset::Grid(grid) => {
-                Preset::Grid(GridPreset { title: preset.clone().as_changed_from(&before).title().to_owned(), ..grid })
-                    .trainings()
-            }
+        let mut trainings = match self.grid.applied_to(preset)? {
+            grid @ Preset::Grid(_) => match grid.as_changed_from(&before) {
+                Preset::Grid(grid) => grid.combinations().map_err(Failure::bad_input)?,
+                _ => unreachable!("a title does not change the kind"),
+            },
             preset => preset.trainings_as_changed_from(&before.trainings()),
         };
         if let Some(part) = self.part {
             trainings = of_part(trainings, part, called)?;
         }
-        for workload in trainings.iter().filter_map(Preset::workload) {
+        let by_data = trainings.chunk_by(|a, b| a.data() == b.data());
+        for workload in by_data.filter_map(|same| same[0].workload()) {
             workload.data_status().map_err(|error| Failure::BadInput(anyhow!(error)))?;
         }
         Ok(trainings)

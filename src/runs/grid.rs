@@ -4,7 +4,7 @@ use std::io;
 
 use valleyscope_engine::optimizer::{Marker, MarkerShape, RuleKind, markers};
 use valleyscope_experiments::view::assigned_colors;
-use valleyscope_experiments::view::ticks::RangeEdge;
+use valleyscope_experiments::view::ticks::{RangeEdge, with_edge};
 use valleyscope_runs::{Better, RunHistory};
 
 use super::column::{Column, Columns, lower_first};
@@ -146,6 +146,19 @@ impl GridResult {
             }
         }
         GridResult::of(&started.title, &facts.iter().collect::<Vec<_>>(), axes)
+    }
+
+    /// Formats a point: the mean with its error over seeds, and the best value of the setting that is chosen.
+    pub fn text(&self, point: &GridMean) -> String {
+        let format = self.result.format;
+        let mean = match point.error() {
+            error if error.is_finite() => format.with_deviation(point.mean, error),
+            _ => format.number(point.mean),
+        };
+        match &self.best_over {
+            Some(column) => format!("{mean} at {} {}", column.short, with_edge(point.edge, &point.best)),
+            None => mean,
+        }
     }
 
     /// Finds the curves of Adam and Signum, which the paper compares.

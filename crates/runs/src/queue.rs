@@ -10,6 +10,7 @@
 //! program locks an entry as long as it works on it. The entry is removed when its run has ended, so a program that finds an entry after a
 //! kill at any moment continues from what the run's folder shows.
 
+use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Component, Path, PathBuf};
@@ -141,25 +142,29 @@ impl Queue {
         move |source| QueueError::File { path: path.clone(), source }
     }
 
-    /// Adds a training at the end; returns the name of its entry.
-    pub fn add(&self, stem: &str, config: &str) -> Result<String, QueueError> {
+    /// Adds trainings at the end; returns the names of their entries.
+    pub fn add(&self, stem: &str, configs: impl IntoIterator<Item = String>) -> Result<Vec<String>, QueueError> {
         let failed = self.failed();
         fs::create_dir_all(self.folder()).map_err(&failed)?;
         let entries = self.entries()?;
-        let place = entries.last().map_or(GAP, |last| last.place + GAP);
-        let text = line(&Line::Config(config.to_owned()));
+        let mut place = entries.last().map_or(0, |last| last.place);
+        let taken: HashSet<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
         let base = RunFolder::new_name(stem);
-        for number in 1.. {
-            let name = if number == 1 { base.clone() } else { format!("{base}-{number}") };
-            if self.runs.join(&name).exists() || entries.iter().any(|entry| entry.name == name) {
-                continue;
-            }
-            match write_file(&self.path(place, &name), Overwrite::No, text.as_bytes()) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                written => return written.map(|()| name).map_err(failed),
-            }
+        let names = (1..).map(|number| if number == 1 { base.clone() } else { format!("{base}-{number}") });
+        let mut free = names.filter(|name| !self.runs.join(name).exists() && !taken.contains(name.as_str()));
+        let mut added = Vec::new();
+        for config in configs {
+            let text = line(&Line::Config(config));
+            place += GAP;
+            added.push(loop {
+                let name = free.next().expect("some number is free");
+                match write_file(&self.path(place, &name), Overwrite::No, text.as_bytes()) {
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                    written => break written.map(|()| name).map_err(&failed)?,
+                }
+            });
         }
-        unreachable!("some number is free")
+        Ok(added)
     }
 
     fn path(&self, place: u64, name: &str) -> PathBuf {
@@ -438,7 +443,12 @@ impl Claim {
     }
 
     fn remove(&self) -> Result<(), QueueError> {
-        // It may have been moved since it was claimed.
+        let QueueEntry { place, name, .. } = &self.entry;
+        match fs::remove_file(self.queue.path(*place, name)) {
+            // It was moved since it was claimed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            removed => return removed.map_err(self.queue.failed()),
+        }
         let entries = self.queue.entries()?;
         let Some(entry) = entries.iter().find(|entry| entry.name == self.entry.name) else { return Ok(()) };
         let removed = fs::remove_file(self.queue.path(entry.place, &entry.name)).or_else(ignore_missing);

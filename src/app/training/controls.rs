@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use egui::{Button, Label, RichText, Stroke, TextEdit, TextStyle, Ui};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
+use valleyscope_engine::quantity::Replicates;
 use valleyscope_engine::setting::{SettingInfo, SettingPath, SettingValue};
 use valleyscope_experiments::dataset::DataChoice;
-use valleyscope_experiments::preset::{Preset, UserPreset, built_ins};
+use valleyscope_experiments::preset::{GridPreset, Preset, UserPreset, Variation, built_ins};
+use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::workload::form::{Choice, FormSection, Value};
 use valleyscope_experiments::workload::{Dataset, DeviceChoice};
 
@@ -17,7 +19,7 @@ use crate::app::shell::editor::change_mark;
 use crate::app::shell::presets::PresetCatalog;
 use crate::app::widgets::form::{check_box, scrolled_list};
 use crate::app::widgets::number::TypedField;
-use crate::app::widgets::setting::{Pins, SliderStyle, pinned_card, setting_row, unpinned_row};
+use crate::app::widgets::setting::{Pins, RowAction, SliderStyle, pinned_card, setting_row, unpinned_row};
 use crate::app::widgets::text_editor::{RuleChoice, TextEditor, TextTab};
 use crate::app::widgets::theme::text_width;
 use crate::app::widgets::{form, number};
@@ -39,7 +41,7 @@ pub(super) fn show(
     requests: &mut Requests,
 ) {
     let rows = rows(editor);
-    pinned_card(ui, pins, rows.clone(), |_| Vec::new(), |path, value| editor.set(path, value));
+    pinned_card(ui, pins, rows.clone(), |_| VARY.to_vec(), |path, value| editor.set(path, value));
     form::card(ui, "Preset", |ui| preset_menu(ui, editor, catalog, requests));
     let before = editor.data();
     let mut form = TrainingForm { rows, pins, status, requests };
@@ -51,7 +53,58 @@ pub(super) fn show(
     if data != before {
         editor.set_data(&data);
     }
+    if let Some(path) = RowAction::VaryTraining.take(ui.ctx()) {
+        editor.vary(&path.path);
+    }
+    form::card(ui, "Grid", |ui| grid(ui, editor));
     ui.add_space(6.0);
+}
+
+/// The actions of the rows of numbers.
+const VARY: [RowAction; 1] = [RowAction::VaryTraining];
+
+/// Shows the settings that vary, with their values, the number of seeds and that of the trainings.
+fn grid(ui: &mut Ui, editor: &mut TrainingEditor) {
+    let mut changed = None;
+    if let Preset::Grid(grid) = editor.preset() {
+        for (index, Variation { setting, text, .. }) in grid.vary.iter().enumerate() {
+            let help = "Values with commas between them, or FROM..TO:COUNT, with :log for equal quotients";
+            let name = format!("Values of {setting}");
+            form::line(ui, setting, help, |ui| {
+                let field = TypedField { name: &name, width: ui.available_width() - form::BUTTON_SIDE - 20.0 };
+                let read = |text: &str| format!("{setting}={text}").parse::<Variation>();
+                if let Some(entered) = field.show(ui, text, read).entered {
+                    let mut grid = grid.clone();
+                    grid.vary[index] = entered;
+                    changed = Some(grid);
+                }
+                if form::small_button(ui, true, "×", &format!("Do not vary {setting}"), "Train with one value") {
+                    let mut grid = grid.clone();
+                    grid.vary.remove(index);
+                    changed = Some(grid);
+                }
+            });
+        }
+        form::line(ui, "Seeds", "Trainings of each combination, which differ in the seed", |ui| {
+            let field = TypedField { name: "Number of seeds", width: form::FIELD_WIDTH };
+            let read = |text: &str| Replicates::new(number::read_whole(text)?).map_err(|refused| refused.to_string());
+            if let Some(seeds) = field.show(ui, &grid.seeds.get().to_string(), read).entered {
+                changed = Some(GridPreset { seeds, ..grid.clone() });
+            }
+        });
+        ui.label(RichText::new(format!("{} trainings", grouped(grid.count() as u64))).small().weak());
+    }
+    if let Some(grid) = changed {
+        editor.set_grid(grid);
+    }
+    let settings = editor.can_vary();
+    ui.menu_button("Vary…", |ui| {
+        for (path, label) in settings {
+            if ui.button(label).clicked() {
+                editor.vary(&path);
+            }
+        }
+    });
 }
 
 /// Lists the numbers of a training with their optimizers' names. The default is the preset's value, or else the rule's.
@@ -148,7 +201,7 @@ impl TrainingForm<'_> {
     /// Shows the row of the number at a path, unless it is pinned or its rule is new in this frame.
     fn row(&mut self, ui: &mut Ui, owner: &str, path: &SettingPath) -> Option<f64> {
         let (_, it) = self.rows.iter().find(|(_, it)| it.path == *path)?;
-        unpinned_row(ui, owner, it, self.pins, &[])
+        unpinned_row(ui, owner, it, self.pins, &VARY)
     }
 
     fn hyperparameters(&mut self, ui: &mut Ui, owner: &str, rule: &mut RuleSpec, path: impl Fn(&str) -> SettingPath) {
@@ -231,10 +284,10 @@ fn devices(ui: &mut Ui, name: &str, help: &str, device: &mut DeviceChoice, worke
 
 fn preset_menu(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &PresetCatalog, requests: &mut Requests) {
     ui.horizontal(|ui| {
-        let (help, chosen) = ("What is trained", name_of(editor.preset().trained_kind()));
+        let (help, chosen) = ("What is trained", name_of(editor.preset().base().kind()));
         form::list_field(ui, "Workload", help, "workload", chosen, 0.0, |ui| {
             for &kind in Preset::WORKLOADS {
-                let is_present = kind == editor.preset().trained_kind();
+                let is_present = kind == editor.preset().base().kind();
                 if ui.selectable_label(is_present, name_of(kind)).clicked() && !is_present {
                     editor.take(kind);
                 }
@@ -257,13 +310,13 @@ fn name_of(kind: &str) -> &'static str {
 }
 
 fn presets(ui: &mut Ui, editor: &TrainingEditor, catalog: &PresetCatalog, requests: &mut Requests) {
-    let present = editor.preset().trained_kind();
+    let present = editor.preset().base().kind();
     let mut kinds = Preset::WORKLOADS.to_vec();
     kinds.sort_by_key(|kind| *kind != present);
     let own = catalog.own.as_deref().unwrap_or_default();
     for kind in kinds {
         ui.label(RichText::new(name_of(kind)).small().weak());
-        for built_in in built_ins().iter().filter(|built_in| built_in.preset.trained_kind() == kind) {
+        for built_in in built_ins().iter().filter(|built_in| built_in.preset.base().kind() == kind) {
             let name = format!("{} ({})", built_in.preset.title(), built_in.name);
             let entry = ui.selectable_label(built_in.preset == editor.presets.saved_state().clean, name);
             if entry.on_hover_text(built_in.preset.description()).clicked() {
@@ -272,7 +325,7 @@ fn presets(ui: &mut Ui, editor: &TrainingEditor, catalog: &PresetCatalog, reques
         }
         for UserPreset { path, preset, .. } in own {
             if let Ok(preset) = preset
-                && preset.trained_kind() == kind
+                && preset.base().kind() == kind
                 && ui.selectable_label(false, format!("{} (your own)", preset.title())).clicked()
             {
                 requests.actions.push(Action::OpenFile(path.clone()));

@@ -1,14 +1,17 @@
 //! The editor of the training under the controls, and the status of its data.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use egui::Context;
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::RuleSpec;
+use valleyscope_engine::quantity::{Replicates, number_text};
 use valleyscope_engine::setting::SettingPath;
+use valleyscope_engine::spec_error::SpecError;
 use valleyscope_experiments::dataset::DataChoice;
-use valleyscope_experiments::preset::{BuiltIn, Preset, built_ins, is_made_title};
+use valleyscope_experiments::preset::{BuiltIn, GridPreset, Preset, built_ins, is_made_title};
 use valleyscope_experiments::run::CapacityReport;
 use valleyscope_experiments::workload::form::{FormSection, Value};
 use valleyscope_experiments::workload::{DataStatus, Workload};
@@ -61,6 +64,8 @@ pub(super) struct TrainingEditor {
     chosen_data: BTreeMap<String, DataChoice>,
     /// The index of the last chosen run in a preset of several runs, which may since have fewer.
     chosen: usize,
+    /// The last checked grid, with its fault.
+    checked: RefCell<Option<(Preset, Option<TrainingFault>)>>,
 }
 
 /// A reason why the settings under the controls cannot be trained.
@@ -148,7 +153,12 @@ impl TrainingEditor {
         file: Option<PathBuf>,
         chosen_data: BTreeMap<String, DataChoice>,
     ) -> TrainingEditor {
-        TrainingEditor { presets: Editor::new(preset, saved, file), chosen_data, chosen: 0 }
+        TrainingEditor {
+            presets: Editor::new(preset, saved, file),
+            chosen_data,
+            chosen: 0,
+            checked: RefCell::default(),
+        }
     }
 
     /// Opens another preset, with the current choice of data if the preset makes none. Undo restores the current
@@ -222,8 +232,16 @@ impl TrainingEditor {
         if self.presets.is_dirty() { preset.as_changed_from(&self.presets.saved_state().begun()) } else { preset }
     }
 
-    pub(super) fn named_trainings(&self) -> Vec<Preset> {
-        self.preset().trainings_as_changed_from(&self.presets.saved_state().begun().trainings())
+    /// Returns the trainings with their titles.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first combination of a grid that cannot be trained.
+    pub(super) fn named_trainings(&self) -> Result<Vec<Preset>, String> {
+        if let Preset::Grid(grid) = self.named() {
+            return grid.combinations().map_err(|error| error.to_string());
+        }
+        Ok(self.preset().trainings_as_changed_from(&self.presets.saved_state().begun().trainings()))
     }
 
     /// Makes the preset to save. In the user's own file its title stays if the user has set it.
@@ -286,6 +304,65 @@ impl TrainingEditor {
         move |path| TrainingEditor::number(&mut preset, run, path, None)
     }
 
+    /// Lists the settings of the form that can vary and do not, with their labels.
+    pub(super) fn can_vary(&mut self) -> Vec<(String, String)> {
+        let varied: Vec<String> = match self.preset() {
+            Preset::Grid(grid) => grid.vary.iter().map(|it| it.setting.clone()).collect(),
+            _ => Vec::new(),
+        };
+        let mut settings = Vec::new();
+        for of in self.form().into_iter().flat_map(|section| section.fields) {
+            match self.value(of.key) {
+                Some(Value::Number(_)) => settings.push((of.key.to_owned(), of.label.to_owned())),
+                Some(Value::Rule(rule)) => {
+                    settings.push((of.key.to_owned(), of.label.to_owned()));
+                    let own = rule.hyperparameters().filter(|(info, _)| info.range().is_some());
+                    settings.extend(own.map(|(info, _)| (format!("{}.{}", of.key, info.key), info.label.to_owned())));
+                }
+                _ => {}
+            }
+        }
+        settings.retain(|(path, _)| !varied.contains(path));
+        settings
+    }
+
+    /// Makes a setting vary: numbers around the present one, and the paper's optimizers.
+    pub(super) fn vary(&mut self, path: &str) {
+        let path = path.to_owned();
+        let mut draft = self.preset().clone();
+        let number = TrainingEditor::number(&mut draft, self.chosen(), &SettingPath::new(path.clone()), None);
+        let values = match number {
+            None => "Adam, Signum, FOCUS".to_owned(),
+            Some(value) if value > 0.0 && value.fract() == 0.0 => format!("{value}, {}", 2.0 * value),
+            Some(value) if value > 0.0 && value < 0.5 => {
+                format!("{}..{}:5:log", number_text(value / 10.0), number_text((value * 10.0).min(1.0)))
+            }
+            Some(value) => format!("{}, {}", number_text(value), number_text(0.5 * (1.0 + value))),
+        };
+        let mut grid = match draft {
+            Preset::Grid(grid) => grid,
+            base => GridPreset::of(base, Vec::new(), Replicates::of::<1>()),
+        };
+        if let Ok(variation) = format!("{path}={values}").parse()
+            && !grid.vary.iter().any(|it| it.setting == path)
+        {
+            grid.vary.push(variation);
+            self.set_grid(grid);
+        }
+    }
+
+    /// Replaces what varies; a grid in which nothing does becomes its trainings.
+    pub(super) fn set_grid(&mut self, grid: GridPreset) {
+        self.presets.draft = match grid {
+            GridPreset { vary, seeds, mut base, title, description, .. } if vary.is_empty() && seeds.get() == 1 => {
+                let words = base.words_mut();
+                words.into_iter().zip([title, description]).for_each(|(word, own)| *word = own);
+                *base
+            }
+            grid => Preset::Grid(grid),
+        };
+    }
+
     pub(super) fn data(&self) -> DataChoice {
         self.preset().workload().map(|workload| workload.data(self.chosen()).clone()).unwrap_or_default()
     }
@@ -295,7 +372,19 @@ impl TrainingEditor {
     }
 
     pub(super) fn fault(&self) -> Option<TrainingFault> {
-        self.broken_rule().or_else(|| self.lack_of_steps())
+        self.broken_rule().or_else(|| self.lack_of_steps()).or_else(|| self.broken_grid())
+    }
+
+    fn broken_grid(&self) -> Option<TrainingFault> {
+        let Preset::Grid(_) = self.preset() else { return None };
+        let mut checked = self.checked.borrow_mut();
+        if checked.as_ref().is_none_or(|(grid, _)| grid != self.preset()) {
+            let message = |error: SpecError| format!("Grid: {error}").replace('`', "");
+            let fault = self.preset().check().err();
+            let fault = fault.map(|error| TrainingFault { path: String::new(), message: message(error) });
+            *checked = Some((self.preset().clone(), fault));
+        }
+        checked.as_ref().and_then(|(_, fault)| fault.clone())
     }
 
     /// Describes the fault of a fork without steps left after its checkpoint's step.

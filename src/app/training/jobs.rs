@@ -99,8 +99,8 @@ impl TrainingJobs {
                 data_status_of(training)?;
                 check_capacity(training, &worker, queue.runs())
             })?;
-            let added = trainings.iter().try_for_each(|training| queue.add(&stem, &training.to_ron()).map(drop));
-            added.map_err(|error| error.to_string())
+            let added = queue.add(&stem, trainings.iter().map(Preset::to_ron));
+            added.map(drop).map_err(|error| error.to_string())
         });
     }
 

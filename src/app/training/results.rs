@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use egui::{Label, RichText, ScrollArea, Sense, TextStyle, Ui, vec2};
-use valleyscope_experiments::view::ticks::with_edge;
 use valleyscope_runs::RunFolder;
 
 use super::panel::TrainingPanel;
@@ -12,7 +11,7 @@ use crate::app::widgets::form;
 use crate::app::widgets::plot::{describe, readout};
 use crate::app::widgets::theme;
 use crate::draw::{Axis, Canvas, Figure, GridPlots, ParallelAxes};
-use crate::runs::{Format, GridAxes, GridMean, GridResult, RunFacts};
+use crate::runs::{Format, GridAxes, GridResult, RunFacts};
 
 /// The choice between curves and results, and the results as they were last arranged.
 #[derive(Clone, Debug, Default)]
@@ -169,7 +168,7 @@ fn plot(ui: &mut Ui, result: &GridResult, plots: &GridPlots, index: usize, heigh
             for curve in &result.curves {
                 ui.label(&curve.name);
                 ui.label(
-                    curve.points[tick].as_ref().map_or_else(|| "no result".to_owned(), |point| text(result, point)),
+                    curve.points[tick].as_ref().map_or_else(|| "no result".to_owned(), |point| result.text(point)),
                 );
                 ui.end_row();
             }
@@ -179,24 +178,11 @@ fn plot(ui: &mut Ui, result: &GridResult, plots: &GridPlots, index: usize, heigh
         let curves = result.curves.iter().map(|curve| {
             let points = curve.points.iter().zip(&result.ticks);
             let points =
-                points.filter_map(|(point, (_, tick))| Some(format!("{tick}: {}", text(result, point.as_ref()?))));
+                points.filter_map(|(point, (_, tick))| Some(format!("{tick}: {}", result.text(point.as_ref()?))));
             format!("{} {}", curve.name, points.collect::<Vec<_>>().join(", "))
         });
         curves.collect::<Vec<_>>().join("; ")
     });
-}
-
-/// Formats a point: the mean with its error over seeds, and the best value of the setting that is chosen.
-fn text(result: &GridResult, point: &GridMean) -> String {
-    let format = result.result.format;
-    let mean = match point.error() {
-        error if error.is_finite() => format.with_deviation(point.mean, error),
-        _ => format.number(point.mean),
-    };
-    match &result.best_over {
-        Some(column) => format!("{mean} at {} {}", column.short, with_edge(point.edge, &point.best)),
-        None => mean,
-    }
 }
 
 fn parallel(ui: &mut Ui, result: &GridResult) {

@@ -113,7 +113,7 @@ impl TrainingPanel {
         let training = self.training();
         self.data_status.update(ui.ctx(), training.as_ref(), self.worker.handshake(), self.paths.runs.as_deref());
         let fault = self.fault();
-        self.start_bar(ui, fault.as_ref());
+        self.start_bar(ui, fault.as_ref(), requests);
         ui.separator();
         // Each preset has its own scroll position.
         let id = ("training controls", self.editor.presets.saved_state_number());
@@ -129,7 +129,7 @@ impl TrainingPanel {
     }
 
     fn training(&self) -> Option<Preset> {
-        self.editor.preset().trainings().into_iter().nth(self.editor.chosen())
+        self.editor.preset().base().trainings().into_iter().nth(self.editor.chosen())
     }
 
     pub(super) fn fault(&self) -> Option<TrainingFault> {
@@ -139,24 +139,27 @@ impl TrainingPanel {
         self.editor.fault().or_else(device).or_else(|| self.data_status.fault(training.as_ref()))
     }
 
-    fn start_bar(&mut self, ui: &mut Ui, fault: Option<&TrainingFault>) {
+    fn start_bar(&mut self, ui: &mut Ui, fault: Option<&TrainingFault>, requests: &mut Requests) {
         ui.add_space(4.0);
-        let trainings = self.editor.preset().trainings();
+        let trainings = self.editor.preset().base().trainings();
+        let grid = if let Preset::Grid(grid) = self.editor.preset() { Some(grid.count()) } else { None };
         let one = self.training();
         let has_worker = self.worker.handshake().is_some();
         ui.horizontal_wrapped(|ui| {
             let can_start = self.can_start(fault.is_none());
             // Without runs and worker, the large button is the only one.
             if !(self.has_no_runs() && matches!(self.worker, WorkerState::Missing(_))) {
-                let mut start = ui.add_enabled(can_start, Button::new(RichText::new("Start").strong()));
-                if !has_worker {
-                    start = start.on_disabled_hover_text(NOT_READY);
+                if grid.is_none() {
+                    let mut start = ui.add_enabled(can_start, Button::new(RichText::new("Start").strong()));
+                    if !has_worker {
+                        start = start.on_disabled_hover_text(NOT_READY);
+                    }
+                    if start.accessible_name("Start the training").clicked() {
+                        self.start();
+                    }
                 }
-                if start.accessible_name("Start the training").clicked() {
-                    self.start();
-                }
-                if trainings.len() > 1 {
-                    self.start_all(ui, &trainings, fault.is_none());
+                if grid.is_some() || trainings.len() > 1 {
+                    self.start_all(ui, grid.unwrap_or(trainings.len()), &trainings, fault.is_none(), requests);
                 }
             }
             if let Some(handshake) = self.worker.handshake() {
@@ -185,18 +188,19 @@ impl TrainingPanel {
 
     /// Starts the chosen training of the preset.
     pub(super) fn start(&mut self) {
-        let Some(one) = self.editor.named_trainings().into_iter().nth(self.editor.chosen()) else { return };
+        let trainings = self.editor.named_trainings().unwrap_or_default();
+        let Some(one) = trainings.into_iter().nth(self.editor.chosen()) else { return };
         let saved = self.editor.presets.saved_state();
         let (stem, fork) = (saved.stem.clone(), saved.fork.clone());
         self.forks = fork.is_some();
         self.threads().jobs.train(one, stem, fork);
     }
 
-    fn start_all(&self, ui: &mut Ui, trainings: &[Preset], is_sound: bool) {
+    fn start_all(&self, ui: &mut Ui, count: usize, trainings: &[Preset], is_sound: bool, requests: &mut Requests) {
         let has_worker = self.worker.handshake().is_some();
         let faults = trainings.iter().map(|one| missing_device(one, &self.worker));
         let fault_of_one = faults.zip(1..).find_map(|(fault, number)| Some(format!("Run {number}: {}", fault?)));
-        let text = format!("Start all {}", trainings.len());
+        let text = format!("Start all {}", grouped(count as u64));
         let all = ui.add_enabled(has_worker && is_sound && fault_of_one.is_none(), Button::new(text));
         let help = "Add the trainings to the queue, which trains them one after another. It goes on with the next start \
                     of the window, or with `valleyscope queue run`.";
@@ -207,11 +211,16 @@ impl TrainingPanel {
         if all.accessible_name("Start all trainings of the preset").clicked()
             && let (Some(threads), Some(worker)) = (&self.threads, self.worker.handshake())
         {
-            threads.jobs.train_all(
-                self.editor.named_trainings(),
-                self.editor.presets.saved_state().stem.clone(),
-                worker.clone(),
-            );
+            match self.editor.named_trainings() {
+                Ok(all) => {
+                    let stem = self.editor.presets.saved_state().stem.clone();
+                    threads.jobs.train_all(all, stem, worker.clone());
+                }
+                Err(text) => {
+                    let title = "The grid cannot be trained".to_owned();
+                    requests.actions.push(Action::Report { title, text });
+                }
+            }
         }
     }
 

@@ -262,6 +262,8 @@ pub(crate) enum RowAction {
     VaryAlongColumns,
     /// Tries several values of the setting at each pixel.
     Tune,
+    /// Trains with several values of the setting.
+    VaryTraining,
 }
 
 impl RowAction {
@@ -273,6 +275,7 @@ impl RowAction {
             RowAction::VaryAlongColumns => {
                 ("Vary along the columns", "Make the setting the horizontal axis of the diagram")
             }
+            RowAction::VaryTraining => ("Vary…", "Train with several values of the setting"),
             RowAction::Tune => (
                 "Vary at each pixel",
                 "Try several values. At each pixel the best counts, together with the best learning rate.",

@@ -76,16 +76,33 @@ impl GridPreset {
                 return broken(format!("vary[{index}]"), format!("varies `{}` a second time", variation.setting));
             }
         }
-        let numbers = self.vary.iter().map(|variation| variation.values.len()).chain([self.seeds.get()]);
-        let count = numbers.fold(self.base.trainings().len(), usize::saturating_mul);
+        let count = self.count();
         if count > Self::MOST {
             return broken("vary", format!("makes {count} trainings, more than the {} that are possible", Self::MOST));
         }
-        self.combinations().map(drop)
+        // Thousands of combinations take seconds; each value is tried with the first ones of the other settings.
+        let first = |it: &Variation| Variation { values: it.values[..1].to_vec(), ..it.clone() };
+        for index in 0..self.vary.len() {
+            let own = |(at, it): (usize, &Variation)| if at == index { it.clone() } else { first(it) };
+            let vary = self.vary.iter().enumerate().map(own).collect();
+            GridPreset { vary, seeds: Replicates::of::<1>(), ..self.clone() }.combinations()?;
+        }
+        Ok(())
+    }
+
+    /// Returns the number of trainings.
+    pub fn count(&self) -> usize {
+        let numbers = self.vary.iter().map(|variation| variation.values.len()).chain([self.seeds.get()]);
+        let runs = self.base.workload().map_or(0, |workload| workload.places().len());
+        numbers.fold(runs, usize::saturating_mul)
     }
 
     /// Returns the trainings: the first variation changes slowest, and the seed fastest.
-    pub(super) fn combinations(&self) -> Result<Vec<Preset>, SpecError> {
+    ///
+    /// # Errors
+    ///
+    /// Returns the first combination that cannot be trained.
+    pub fn combinations(&self) -> Result<Vec<Preset>, SpecError> {
         let mut all = self.base.trainings();
         for training in &mut all {
             let [title, description] = training.words_mut();

@@ -228,9 +228,9 @@ impl Preset {
     /// The largest number of characters of a description.
     pub const LONGEST_DESCRIPTION: usize = 1000;
 
-    /// Returns the kind of its trainings; of another preset, its own kind.
-    pub fn trained_kind(&self) -> &'static str {
-        if let Preset::Grid(grid) = self { grid.base.kind() } else { self.kind() }
+    /// Returns the trainings of a grid whose settings vary; another preset itself.
+    pub fn base(&self) -> &Preset {
+        if let Preset::Grid(grid) = self { &grid.base } else { self }
     }
 
     /// Checks the rules between fields, and returns the first that the preset breaks.

@@ -7,7 +7,7 @@ use valleyscope_engine::terminal_escape::shortened;
 
 use super::listed::ListedSetting;
 use super::outline::Outline;
-use super::{LandscapePreset, Preset, built_ins};
+use super::{LandscapePreset, Preset, Variation, built_ins};
 use crate::workload::CommonMut;
 use crate::workload::form::Role;
 
@@ -43,8 +43,21 @@ impl Preset {
             (Preset::Landscape(this), Preset::Landscape(before)) => {
                 Some((changed_head(&before.title), changes_of_landscape(this, before)))
             }
-            _ => Some((format!("{} · ", self.workload()?.info().name), changes_of_trainings(self, before))),
+            (this, before) => {
+                let head = format!("{} · ", self.workload()?.info().name);
+                let mut changes = changes_of_trainings(this.base(), before.base());
+                let [own, old] = [this, before].map(Preset::varied);
+                changes.extend(own.into_iter().filter(|text| !old.contains(text)));
+                Some((head, changes))
+            }
         }
+    }
+
+    /// Lists what varies in a grid, such as `learning_rate=1e-4..1e-2:5:log` and `3 seeds`; nothing for another preset.
+    fn varied(&self) -> Vec<String> {
+        let Preset::Grid(grid) = self else { return Vec::new() };
+        let seeds = (grid.seeds.get() > 1).then(|| format!("{} seeds", grid.seeds.get()));
+        grid.vary.iter().map(Variation::to_string).chain(seeds).collect()
     }
 
     /// Returns the built-in preset from whose settings the title is made, as in `Fig. 1c, changed: σ = 0.5`; without
