@@ -133,12 +133,15 @@ fn list(queue: &Queue) -> Result<(), Failure> {
     }
     say_if_paused(queue);
     let rows = entries.iter().zip(1..).map(|(entry, number): (_, usize)| {
-        let title = Preset::parse(&entry.config, RunFolder::CONFIG).map(|preset| preset.title().to_owned());
+        let preset = Preset::parse(&entry.config, RunFolder::CONFIG).ok();
+        let training = preset.as_ref().and_then(Preset::training).map_or_else(String::new, |it| it.summary());
+        let title = preset.as_ref().map_or("", Preset::title);
         [
             number.to_string(),
             visible(&entry.name).into_owned(),
             state(queue, entry),
-            visible(&title.unwrap_or_default()).into_owned(),
+            visible(&training).into_owned(),
+            visible(title).into_owned(),
         ]
     });
     print(&table(&rows.collect::<Vec<_>>(), ""))

@@ -70,10 +70,8 @@ impl GridArgs {
             Preset::Grid(grid) => grid,
             base => GridPreset::of(base, Vec::new(), Replicates::of::<1>()),
         };
-        for own in &self.vary {
-            grid.vary.retain(|it| it.setting != own.setting);
-            grid.vary.push(own.clone());
-        }
+        grid.vary.retain(|it| !self.vary.iter().any(|own| own.setting == it.setting));
+        grid.vary.extend(self.vary.iter().cloned());
         grid.seeds = self.seeds.unwrap_or(grid.seeds);
         let grid = Preset::Grid(grid);
         grid.check().map_err(Failure::bad_input)?;

@@ -75,7 +75,9 @@ fn results(result: &GridResult) -> GridPlot {
             let is_best = curve.best == Some(index);
             let edge = point.edge.or_else(|| result.edge_of(curve).filter(|_| is_best && result.best_over.is_none()));
             let edge = edge.map_or("", |edge| edge.mark().trim_end());
-            Some(Measured { value: point.mean, error: point.error(), is_best, edge })
+            // What has diverged is at the upper edge.
+            let value = if point.mean.is_nan() { f64::INFINITY } else { point.mean };
+            Some(Measured { value, error: point.error(), is_best, edge })
         });
         Series { color: curve.color, marker: curve.marker, points: points.collect() }
     });
@@ -93,7 +95,8 @@ fn improvement(result: &GridResult) -> Option<GridPlot> {
         let value = (adam.mean - signum.mean) / adam.mean;
         let by_adam = signum.mean / (adam.mean * adam.mean) * adam.deviation;
         let error = by_adam.hypot(signum.deviation / adam.mean);
-        Some(Measured { value: PERCENT * value, error: PERCENT * error, is_best: false, edge: "" })
+        let improvement = Measured { value: PERCENT * value, error: PERCENT * error, is_best: false, edge: "" };
+        Some(improvement).filter(|_| value.is_finite())
     };
     let points = adam.points.iter().zip(&signum.points).map(of).collect();
     let title = format!("{} over {} (dashed: ±{NEGLIGIBLE} %)", signum.name, adam.name);

@@ -145,7 +145,10 @@ impl GridResult {
                 facts.extend(losses.iter().map(|loss| RunFacts::of_result(&point.optimizer, &settings, *loss)));
             }
         }
-        GridResult::of(&started.title, &facts.iter().collect::<Vec<_>>(), axes)
+        let result = GridResult::of(&started.title, &facts.iter().collect::<Vec<_>>(), axes)?;
+        let sizes = [scan.optimizers.len(), scan.batch_sizes.len(), scan.learning_rates.len()];
+        let all = sizes.into_iter().fold(scan.replicates as usize, usize::saturating_mul);
+        Ok(GridResult { counts: [result.counts[0], all], ..result })
     }
 
     /// Formats a point: the mean with its error over seeds, and the best value of the setting that is chosen.

@@ -188,7 +188,7 @@ impl Waiting {
         let training = preset.as_ref().and_then(Preset::training);
         Waiting {
             title: visible(preset.as_ref().map_or(entry.name.as_str(), Preset::title)).into_owned(),
-            label: training.map(|training| visible(training.label()).into_owned()).unwrap_or_default(),
+            label: training.map(|training| visible(&training.summary()).into_owned()).unwrap_or_default(),
             steps: training.map(|training| training.course.steps),
             is_claimed: entry.is_claimed,
             name: entry.name,

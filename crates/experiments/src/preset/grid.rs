@@ -23,7 +23,7 @@ use crate::workload::{DeviceChoice, FloatType, MnistPreset, MnistSpec, NotFinite
 /// Grid(
 ///     version: 1,
 ///     title: "Learning rates of three optimizers",
-///     base: Mnist(version: 1, title: "", runs: [(optimizer: Adam(), learning_rate: 0.001)]),
+///     base: Mnist(version: 1, runs: [(optimizer: Adam(), learning_rate: 0.001)]),
 ///     vary: ["optimizer=Adam, Signum, FOCUS", "learning_rate=1e-4..1e-2:5:log"],
 ///     seeds: 3,
 /// )
@@ -66,11 +66,11 @@ impl GridPreset {
 
     /// Checks that each combination can be trained, and returns the first that cannot.
     pub(super) fn check(&self) -> Result<(), SpecError> {
-        if self.base.workload().is_none() || matches!(*self.base, Preset::Grid(_)) {
+        let Some(workload) = self.base.workload().filter(|_| !matches!(*self.base, Preset::Grid(_))) else {
             let kinds = Preset::WORKLOADS.join(" or ");
             return broken("base", format!("must be a training of the kind {kinds}, found `{}`", self.base.kind()));
-        }
-        check_preset(&self.base).map_err(|error| error.at("base"))?;
+        };
+        workload.check().map_err(|error| error.at("base"))?;
         for (index, variation) in self.vary.iter().enumerate() {
             if self.vary[..index].iter().any(|other| other.setting == variation.setting) {
                 return broken(format!("vary[{index}]"), format!("varies `{}` a second time", variation.setting));

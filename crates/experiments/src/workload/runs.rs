@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::RuleSpec;
-use valleyscope_engine::quantity::{LearningRate, MeasureInterval, Processes};
+use valleyscope_engine::quantity::{LearningRate, MeasureInterval, Processes, number_text};
 use valleyscope_engine::setting::SettingValue;
 use valleyscope_engine::simulation::OptimizerSpec;
 use valleyscope_engine::spec_error::{SpecError, broken};
@@ -20,7 +20,8 @@ use crate::format_version::FormatVersion;
 #[serde(deny_unknown_fields)]
 pub struct RunsPreset<S> {
     pub version: FormatVersion,
-    /// The title in menus, one line.
+    /// The title in menus, one line; that of a grid takes the place of its base's.
+    #[serde(default)]
     pub title: String,
     /// One sentence about the experiment.
     #[serde(default)]
@@ -137,6 +138,12 @@ impl Common<'_> {
     /// Returns the name in lists and legends: the training's own or, without one, the optimizer's.
     pub fn label(&self) -> &str {
         self.name.unwrap_or(self.rule.name())
+    }
+
+    /// Describes what usually varies among trainings, such as `FOCUS, η 0.001, batch 128, seed 1`.
+    pub fn summary(&self) -> String {
+        let Common { learning_rate, batch_size, seed, .. } = self;
+        format!("{}, η {}, batch {batch_size}, seed {seed}", self.label(), number_text(learning_rate.get()))
     }
 }
 
