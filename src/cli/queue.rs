@@ -278,7 +278,7 @@ impl<'a> Work<'a> {
         let mut is_end_shown = false;
         let end = claim.train(self.worker, |_| {
             // A run that cannot be read for a moment is shown later.
-            is_end_shown = matches!(watch.poll(), Ok(Some(_)));
+            is_end_shown = !is_one_of_several && matches!(watch.poll(), Ok(Some(_)));
             !interrupt.is_raised()
         })?;
         let EntryEnd::Ended(status) = end else {
@@ -289,7 +289,9 @@ impl<'a> Work<'a> {
             }
             return Ok(());
         };
-        if !is_end_shown {
+        if is_one_of_several {
+            say(format_args!("{}: {}", run.shown_name(), state(self.queue, &claim.entry)));
+        } else if !is_end_shown {
             let _ = watch.poll();
         }
         match status {

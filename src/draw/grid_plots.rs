@@ -2,6 +2,7 @@
 
 use egui::{Align, Color32, Pos2, Rect, Stroke, pos2, vec2};
 use valleyscope_engine::optimizer::Marker;
+use valleyscope_engine::setting::LEARNING_RATE;
 use valleyscope_experiments::view::range::{Extent, union, with_margin};
 use valleyscope_experiments::view::{AxisScale, Dash, contrasting};
 
@@ -87,9 +88,10 @@ fn results(result: &GridResult) -> GridPlot {
     GridPlot::new(None, &result.result.title, scale, Vec::new(), series)
 }
 
-/// The improvement of Signum on Adam by (A − S)/A with the error √[(S²/A⁴) σ_A² + σ_S²/A²], if both are in the grid.
+/// The improvement of Signum on Adam by (A − S)/A with the error √[(S²/A⁴) σ_A² + σ_S²/A²], if both are in the grid and
+/// the axis is not the learning rate.
 fn improvement(result: &GridResult) -> Option<GridPlot> {
-    let [adam, signum] = result.adam_and_signum()?;
+    let [adam, signum] = result.adam_and_signum().filter(|_| result.x.field != LEARNING_RATE.key)?;
     let of = |(adam, signum): (&Option<GridMean>, &Option<GridMean>)| {
         let (adam, signum) = (adam.as_ref()?, signum.as_ref()?);
         let value = (adam.mean - signum.mean) / adam.mean;

@@ -8,7 +8,7 @@ use super::axis::{Axis, Parts, Side};
 use super::canvas::{Canvas, LINE, rgb};
 use super::curves::{CURVE_WIDTH, CurveAxis};
 use super::scale::Mark;
-use crate::runs::{GridResult, Value, positions_of};
+use crate::runs::{GridResult, Value, positions_of, short_text};
 
 /// The settings of a grid and its result as axes side by side.
 #[derive(Clone, Debug)]
@@ -42,9 +42,8 @@ impl ParallelAxes {
                 known.map_or(0.0, |known| 0.06 + 0.9 * places[known] / last)
             };
             at.iter_mut().zip(&rows).for_each(|(at, (row, _))| at.push(place(row[index].as_ref())));
-            let marks = values
-                .iter()
-                .map(|value| Mark { position: place(Some(value)), label: column.format.text(value).into_owned() });
+            let marks =
+                values.iter().map(|value| Mark { position: place(Some(value)), label: short_text(column, value) });
             axes.push(Axis { label: column.word(), marks: marks.collect(), minor: Vec::new() });
         }
         let mut lines: Vec<(Vec<f64>, f64)> =

@@ -3,6 +3,8 @@
 use std::io;
 
 use valleyscope_engine::optimizer::{Marker, MarkerShape, RuleKind, markers};
+use valleyscope_engine::quantity::number_text;
+use valleyscope_engine::setting::LEARNING_RATE;
 use valleyscope_experiments::view::assigned_colors;
 use valleyscope_experiments::view::ticks::{RangeEdge, with_edge};
 use valleyscope_runs::{Better, RunHistory};
@@ -89,7 +91,7 @@ impl GridMean {
 /// The settings by which trainings of a grid do not differ in what they learn.
 const NO_AXES: [&str; 4] = ["seed", "data", "device", "name"];
 /// The setting of which the best value is usually wanted.
-const TUNED: &str = "learning_rate";
+const TUNED: &str = LEARNING_RATE.key;
 
 impl GridResult {
     /// Arranges the results of runs, whose order is that of the curves.
@@ -103,7 +105,7 @@ impl GridResult {
         let counts = [runs.iter().filter(|run| is_finished(run)).count(), runs.len()];
         let runs: Vec<&RunFacts> = runs.iter().copied().filter(is_finished).collect();
         let columns = Columns::of(&runs, false);
-        let varied = varied(&columns);
+        let varied = varied(&runs, &columns);
         let result = result(&runs, &columns)?;
         let (x, best_over) = chosen(axes, &columns, &varied)?;
         let by: Vec<Column> = varied.iter().filter(|it| Some(*it) != best_over.as_ref()).cloned().collect();
@@ -114,7 +116,7 @@ impl GridResult {
         let mut groups = grouping.groups(&runs, (0..runs.len()).collect(), &keys, &columns);
         groups.sort_by_key(|group| group.members[0]);
         let (values, positions) = positions_of(runs.iter().filter_map(|run| x.of(run)));
-        let ticks = positions.into_iter().zip(values.iter().map(|value| x.format.text(value).into_owned()));
+        let ticks = positions.into_iter().zip(values.iter().map(|value| short_text(&x, value)));
         let mut it = GridResult {
             title: title.to_owned(),
             ticks: ticks.collect(),
@@ -223,10 +225,17 @@ impl GridResult {
     }
 }
 
-/// Lists the settings that vary among runs, the optimizer first.
-fn varied(columns: &Columns) -> Vec<Column> {
-    let is_axis = |column: &&Column| column.is_setting && column.is_usual && !NO_AXES.contains(&column.field.as_str());
-    let optimizer = columns.get(OPTIMIZER).into_iter();
+/// Lists the settings that vary among runs, the optimizer first. A hyperparameter that only the optimizer decides is none.
+fn varied(runs: &[&RunFacts], columns: &Columns) -> Vec<Column> {
+    let by_optimizer = grouped(runs, (0..runs.len()).collect(), &[OPTIMIZER.to_owned()]);
+    let differs = |column: &Column| {
+        let of = |index: &usize| column.of(runs[*index]);
+        by_optimizer.iter().any(|group| group.iter().any(|index| of(index) != of(&group[0])))
+    };
+    let is_axis = |column: &&Column| {
+        column.is_setting && column.is_usual && !NO_AXES.contains(&column.field.as_str()) && differs(column)
+    };
+    let optimizer = columns.get(OPTIMIZER).filter(|_| by_optimizer.len() > 1).into_iter();
     optimizer.chain(columns.iter().filter(is_axis)).cloned().collect()
 }
 
@@ -265,6 +274,14 @@ fn chosen(axes: &GridAxes, columns: &Columns, varied: &[Column]) -> Result<(Colu
     }
     let best_over = best_over.or_else(|| tuned.filter(|it| **it != x).cloned());
     Ok((x, best_over))
+}
+
+/// Formats a value of an axis with at most four digits.
+pub(crate) fn short_text(column: &Column, value: &Value) -> String {
+    match value {
+        Value::Number(number) => number_text(*number),
+        value => column.format.text(value).into_owned(),
+    }
 }
 
 /// Lists distinct values in their order, and places them on an axis.
@@ -318,7 +335,7 @@ fn curves(
             curves.push(GridCurve { name, rule, color: [150; 3], marker, points, best: None });
             curves.len() - 1
         });
-        let best = best_over.map_or_else(String::new, |column| column.text(first).into_owned());
+        let best = best_over.and_then(|column| Some(short_text(column, column.of(first)?))).unwrap_or_default();
         let mean = GridMean::of(runs, &group.shown, result);
         curves[index].points[tick] = mean.map(|mean| GridMean { best, edge: group.edge(), ..mean });
     }

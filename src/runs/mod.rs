@@ -33,8 +33,8 @@ pub use column::{Column, Columns, TableLayout};
 pub use compared::run_column;
 pub use facts::{REPLICATES, RunFacts, RunSettings, RunSource, progress, status_line};
 pub use filter::{Filter, FilterError, listed_fields};
-pub(crate) use grid::positions_of;
 pub use grid::{GridAxes, GridCurve, GridMean, GridResult};
+pub(crate) use grid::{positions_of, short_text};
 pub use table::PrintedTable;
 pub use value::{Aggregate, Format, Statistic, Value};
 

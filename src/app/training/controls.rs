@@ -43,6 +43,10 @@ pub(super) fn show(
     let rows = rows(editor);
     pinned_card(ui, pins, rows.clone(), |_| VARY.to_vec(), |path, value| editor.set(path, value));
     form::card(ui, "Preset", |ui| preset_menu(ui, editor, catalog, requests));
+    if let Some(path) = RowAction::VaryTraining.take(ui.ctx()) {
+        editor.vary(&path.path);
+    }
+    form::card(ui, "Grid", |ui| grid(ui, editor));
     let before = editor.data();
     let mut form = TrainingForm { rows, pins, status, requests };
     for section in editor.form() {
@@ -53,10 +57,6 @@ pub(super) fn show(
     if data != before {
         editor.set_data(&data);
     }
-    if let Some(path) = RowAction::VaryTraining.take(ui.ctx()) {
-        editor.vary(&path.path);
-    }
-    form::card(ui, "Grid", |ui| grid(ui, editor));
     ui.add_space(6.0);
 }
 

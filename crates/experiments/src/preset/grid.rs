@@ -195,7 +195,9 @@ fn range(text: &str) -> Option<Result<Vec<String>, String>> {
     };
     let is_whole = [from, to].iter().all(|end| end.fract() == 0.0) && to - from >= (count - 1) as f64;
     let values = (0..count).map(|index| spacing.value([from, to], index as f64 / (count - 1) as f64));
-    Some(Ok(values.map(|value| if is_whole { value.round() } else { value }.to_string()).collect()))
+    // Four digits are enough, and rounded numbers are easy to read.
+    let rounded = |value: f64| if is_whole { value.round() } else { format!("{value:.3e}").parse().unwrap_or(value) };
+    Some(Ok(values.map(|value| rounded(value).to_string()).collect()))
 }
 
 /// Splits a list at the commas outside of brackets and quotation marks.
