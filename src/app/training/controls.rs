@@ -66,14 +66,16 @@ const VARY: [RowAction; 1] = [RowAction::VaryTraining];
 /// Shows the settings that vary, with their values, the number of seeds and that of the trainings.
 fn grid(ui: &mut Ui, editor: &mut TrainingEditor) {
     let mut changed = None;
+    let settings = editor.can_vary();
     if let Preset::Grid(grid) = editor.preset() {
         for (index, Variation { setting, text, .. }) in grid.vary.iter().enumerate() {
+            let label = settings.iter().find(|(path, _)| path == setting).map_or(setting, |(_, label)| label);
             let help = "Values with commas between them, or FROM..TO:COUNT, with :log for equal quotients";
             let name = format!("Values of {setting}");
-            form::line(ui, setting, help, |ui| {
-                let field = TypedField { name: &name, width: ui.available_width() - form::BUTTON_SIDE - 20.0 };
+            form::line(ui, label, help, |ui| {
+                let field = TypedField { name: &name, width: ui.available_width() - form::BUTTON_SIDE - 24.0 };
                 let read = |text: &str| format!("{setting}={text}").parse::<Variation>();
-                if let Some(entered) = field.show(ui, text, read).entered {
+                if let Some(entered) = field.show_text(ui, text, read).entered {
                     let mut grid = grid.clone();
                     grid.vary[index] = entered;
                     changed = Some(grid);
@@ -97,10 +99,9 @@ fn grid(ui: &mut Ui, editor: &mut TrainingEditor) {
     if let Some(grid) = changed {
         editor.set_grid(grid);
     }
-    let settings = editor.can_vary();
     ui.menu_button("Vary…", |ui| {
         for (path, label) in settings {
-            if ui.button(label).clicked() {
+            if ui.add_enabled(!editor.varies(&path), Button::new(label)).clicked() {
                 editor.vary(&path);
             }
         }

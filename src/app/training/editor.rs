@@ -304,12 +304,13 @@ impl TrainingEditor {
         move |path| TrainingEditor::number(&mut preset, run, path, None)
     }
 
-    /// Lists the settings of the form that can vary and do not, with their labels.
+    /// Whether a setting varies.
+    pub(super) fn varies(&self, path: &str) -> bool {
+        matches!(self.preset(), Preset::Grid(grid) if grid.vary.iter().any(|it| it.setting == path))
+    }
+
+    /// Lists the settings of the form that can vary, with their labels.
     pub(super) fn can_vary(&mut self) -> Vec<(String, String)> {
-        let varied: Vec<String> = match self.preset() {
-            Preset::Grid(grid) => grid.vary.iter().map(|it| it.setting.clone()).collect(),
-            _ => Vec::new(),
-        };
         let mut settings = Vec::new();
         for of in self.form().into_iter().flat_map(|section| section.fields) {
             match self.value(of.key) {
@@ -322,7 +323,6 @@ impl TrainingEditor {
                 _ => {}
             }
         }
-        settings.retain(|(path, _)| !varied.contains(path));
         settings
     }
 
@@ -344,7 +344,7 @@ impl TrainingEditor {
             base => GridPreset::of(base, Vec::new(), Replicates::of::<1>()),
         };
         if let Ok(variation) = format!("{path}={values}").parse()
-            && !grid.vary.iter().any(|it| it.setting == path)
+            && !self.varies(&path)
         {
             grid.vary.push(variation);
             self.set_grid(grid);

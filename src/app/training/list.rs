@@ -58,6 +58,8 @@ pub(super) enum RunsAction {
     Show(Vec<RunFolder>, bool),
     /// Shows the curves of these runs only, instead of the table.
     Open(Vec<RunFolder>),
+    /// Shows the results of these runs over the settings that vary among them.
+    Results(Vec<RunFolder>),
     /// Shows the table instead of the curves, or the curves.
     ShowTable(bool),
     /// Sets the colour of this run's curves; `None` restores its optimizer's.
@@ -128,7 +130,12 @@ impl List {
         let these = ui.add_enabled(!self.search.is_empty(), these);
         let these = these.on_disabled_hover_text("Type a search to choose several runs.");
         let all = || RunsAction::Open(self.found.iter().map(|index| runs[*index].run.clone()).collect());
-        let chosen = only.or_else(|| these.clicked().then(all));
+        let alike: Vec<RunFolder> =
+            runs.iter().filter(|other| other.title == run.title).map(|other| other.run.clone()).collect();
+        let text = format!("Results of all {} “{}”", alike.len(), run.title);
+        let results = alike.len() > 1 && ui.button(text).clicked();
+        let chosen =
+            only.or_else(|| these.clicked().then(all)).or_else(|| results.then_some(RunsAction::Results(alike)));
         if chosen.is_some() {
             ui.close();
         }

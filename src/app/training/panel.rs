@@ -446,7 +446,8 @@ impl TrainingPanel {
     pub(super) fn sync_curves(&mut self) {
         let mut groups: Vec<Vec<RunFolder>> = Vec::new();
         let mut known: HashMap<Cow<'_, str>, usize> = HashMap::new();
-        let plotted = self.plotted();
+        // Curves of thousands of runs are not read while only their results are shown.
+        let plotted = if self.results.is_open && self.selected.len() > 1 { Vec::new() } else { self.plotted() };
         for run in &plotted {
             let summary = self.summary(run);
             let key = summary.and_then(|summary| summary.facts.text(REPLICATES));

@@ -16,7 +16,8 @@ use crate::runs::{Format, GridAxes, GridResult, RunFacts};
 /// The choice between curves and results, and the results as they were last arranged.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ResultsView {
-    is_open: bool,
+    /// Whether results are shown instead of curves.
+    pub is_open: bool,
     axes: GridAxes,
     is_parallel: bool,
     made: Option<MadeResults>,

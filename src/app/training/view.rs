@@ -376,6 +376,11 @@ impl TrainingPanel {
                 self.table.choices.is_open = false;
                 self.select_only(runs);
             }
+            Some(RunsAction::Results(runs)) => {
+                self.results.is_open = true;
+                self.table.choices.is_open = false;
+                self.select_only(runs);
+            }
             Some(RunsAction::ShowTable(is_open)) => self.table.choices.is_open = is_open,
             Some(RunsAction::Color(run, color)) => {
                 self.pens.choose(&run, color);

@@ -47,12 +47,34 @@ impl TypedField<'_> {
     /// Shows the field with `shown` as its text. `read` parses an entry, or returns the reason for its refusal, which
     /// is shown until the next click.
     pub(crate) fn show<T>(self, ui: &mut Ui, shown: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Typed<T> {
+        let (font, width) = self.font_and_width(ui, shown);
+        self.show_in(ui, shown, read, font, (width, Align2::RIGHT_CENTER))
+    }
+
+    /// Shows the field with a text, whose beginning is visible where it is too long.
+    pub(crate) fn show_text<T>(
+        self,
+        ui: &mut Ui,
+        shown: &str,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Typed<T> {
+        let (font, width) = (TextStyle::Small.resolve(ui.style()), self.width);
+        self.show_in(ui, shown, read, font, (width, Align2::LEFT_CENTER))
+    }
+
+    fn show_in<T>(
+        self,
+        ui: &mut Ui,
+        shown: &str,
+        read: impl FnOnce(&str) -> Result<T, String>,
+        font: FontId,
+        (width, align): (f32, Align2),
+    ) -> Typed<T> {
         let id = ui.make_persistent_id(("typed", self.name));
         let mut typing: Typing = ui.data_mut(|data| data.get_temp(id)).unwrap_or_default();
         let mut text = if typing.editing { typing.text.clone() } else { shown.to_owned() };
-        let (font, width) = self.font_and_width(ui, shown);
         let edit = TextEdit::singleline(&mut text).id(id).desired_width(width).margin(FIELD_MARGIN);
-        let edit = edit.font(font).align(Align2::RIGHT_CENTER).clip_text(true);
+        let edit = edit.font(font).align(align).clip_text(true);
         let response = ui.add(edit).accessible_name(self.name);
         let (mut entered, mut fault) = (None, None);
         if response.gained_focus() {
