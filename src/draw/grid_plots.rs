@@ -135,6 +135,17 @@ impl GridPlots {
         (0..self.ticks.len()).min_by(|one, other| away(one).total_cmp(&away(other)))
     }
 
+    /// Lists the values of a plot with their errors, at each tick.
+    #[cfg(feature = "app")]
+    pub(crate) fn values_text(&self, plot: usize) -> String {
+        let text = |(index, point): (usize, Measured)| {
+            let error = if point.error.is_finite() { format!(" ± {:.1}", point.error) } else { String::new() };
+            format!("{}: {:.1}{error}", self.ticks[index].1, point.value)
+        };
+        let series = self.plots[plot].series.iter().map(|series| series.known().map(text).collect::<Vec<_>>().join(", "));
+        series.collect::<Vec<_>>().join("; ")
+    }
+
     fn axis(&self, ticks: impl IntoIterator<Item = usize>) -> Axis {
         let mark = |index: usize| Mark { position: self.position(index), label: self.ticks[index].1.clone() };
         Axis { label: self.label.clone(), marks: ticks.into_iter().map(mark).collect(), minor: Vec::new() }

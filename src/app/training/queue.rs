@@ -4,17 +4,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Weak;
 use std::time::{Duration, Instant, SystemTime};
 
-use egui::{Label, RichText, Sense, Ui, WidgetInfo};
+use egui::{Label, RichText, ScrollArea, Sense, Ui, WidgetInfo};
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::trained_together;
+use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_runs::{Claim, EntryEnd, Queue, QueueEntry, QueueError, QueueRunner, RunFolder, Status, span};
 
 use super::jobs::{check_capacity, worker_for};
 use super::summary::ListedRuns;
 use super::watcher::{Outbox, Update};
 use super::worker::TrainingPaths;
-use crate::app::widgets::form::{scrolled_list, small_button};
+use crate::app::widgets::form::{small_button, visible_scroll_bar};
 
 /// The queue as it was last read.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,6 +58,8 @@ impl QueueChange {
 
 /// The usual height of the list, in points.
 pub(super) const HEIGHT: f32 = 150.0;
+/// The number of first entries among which those under way are looked for.
+const MOST_UNDER_WAY: usize = 64;
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The interval after which the entries are read again even if their folder shows no change.
 const REREAD_INTERVAL: Duration = Duration::from_secs(5);
@@ -205,7 +208,7 @@ impl QueueState {
     pub(super) fn ui(&self, ui: &mut Ui, listed: &ListedRuns, runs: &Path) -> Option<QueueChange> {
         let mut change = None;
         ui.horizontal(|ui| {
-            ui.strong(format!("Queue ({})", self.entries.len()));
+            ui.strong(format!("Queue ({})", grouped(self.entries.len() as u64)));
             let [text, name, help] = match self.is_paused {
                 false => ["Pause", "Pause the queue", "Begin no further training; those under way go on"],
                 true => ["Go on", "Go on with the queue", "The queue is paused"],
@@ -214,8 +217,11 @@ impl QueueState {
                 change = Some(QueueChange::SetPaused(!self.is_paused));
             }
         });
-        scrolled_list(ui, |ui| {
-            for (index, entry) in self.entries.iter().enumerate() {
+        visible_scroll_bar(ui);
+        let (height, count) = (ui.spacing().interact_size.y, self.entries.len());
+        ScrollArea::vertical().auto_shrink(false).id_salt("queue").show_rows(ui, height, count, |ui, rows| {
+            for index in rows {
+                let entry = &self.entries[index];
                 let state = match listed.find(&runs.join(&entry.name)).filter(|run| run.facts.number("step").is_some())
                 {
                     Some(run) => run.status_line.clone(),
@@ -259,7 +265,8 @@ impl QueueState {
 
     /// Measures the time of a step by the runs of an entry's preset that are under way.
     fn seconds_per_step(&self, of: &Waiting, listed: &ListedRuns, runs: &Path) -> Option<f64> {
-        let alike = self.entries.iter().filter(|entry| entry.title == of.title);
+        // The first entries are under way.
+        let alike = self.entries.iter().take(MOST_UNDER_WAY).filter(|entry| entry.title == of.title);
         let under_way = alike.filter_map(|entry| listed.find(&runs.join(&entry.name)));
         under_way.filter_map(|run| run.facts.number("rate")).map(f64::recip).next()
     }

@@ -175,6 +175,10 @@ fn plot(ui: &mut Ui, result: &GridResult, plots: &GridPlots, index: usize, heigh
             }
         });
     }
+    if let Some(title) = &plots.plots[index].title {
+        describe(&response, &format!("Plot of the improvement of {title}, in %"), || plots.values_text(index));
+        return;
+    }
     describe(&response, &format!("Plot of {} over {}", result.result.title, result.x.word()), || {
         let curves = result.curves.iter().map(|curve| {
             let points = curve.points.iter().zip(&result.ticks);
