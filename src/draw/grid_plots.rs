@@ -142,7 +142,8 @@ impl GridPlots {
             let error = if point.error.is_finite() { format!(" ± {:.1}", point.error) } else { String::new() };
             format!("{}: {:.1}{error}", self.ticks[index].1, point.value)
         };
-        let series = self.plots[plot].series.iter().map(|series| series.known().map(text).collect::<Vec<_>>().join(", "));
+        let series =
+            self.plots[plot].series.iter().map(|series| series.known().map(text).collect::<Vec<_>>().join(", "));
         series.collect::<Vec<_>>().join("; ")
     }
 

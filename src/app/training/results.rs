@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use egui::{Label, RichText, ScrollArea, Sense, TextStyle, Ui, vec2};
+use egui::{ComboBox, Label, RichText, ScrollArea, Sense, TextStyle, Ui, vec2};
 use valleyscope_runs::RunFolder;
 
 use super::panel::TrainingPanel;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::widgets::form;
+use crate::app::widgets::form::with_quotes;
 use crate::app::widgets::plot::{describe, readout};
 use crate::app::widgets::theme;
 use crate::draw::{Axis, Canvas, Figure, GridPlots, ParallelAxes};
@@ -31,7 +32,8 @@ struct MadeResults {
     result: Result<Arc<GridResult>, String>,
 }
 
-/// The smallest height of a plot, in points.
+/// The width of a list of settings, and the smallest height of a plot, in points.
+const LIST_WIDTH: f32 = 130.0;
 const LEAST_HEIGHT: f32 = 130.0;
 
 impl ResultsView {
@@ -94,20 +96,22 @@ impl TrainingPanel {
         let result = self.shown_results();
         let ResultsView { axes, is_parallel, .. } = &mut self.results;
         if let Some(result) = result {
-            let list = |ui: &mut Ui, label: &str, shown: Option<&str>, chosen: &mut Option<String>| {
-                let text = shown.map_or_else(String::new, str::to_owned);
-                form::list_field(ui, label, "", label, &text, 0.0, |ui| {
+            let list = |ui: &mut Ui, label: &str, shown: &str, chosen: &mut Option<String>| {
+                ui.label(label);
+                let list = ComboBox::from_id_salt(label).selected_text(shown).width(LIST_WIDTH);
+                let list = list.show_ui(ui, |ui| {
                     for column in &result.varied {
-                        if ui.selectable_label(text == column.word(), column.word()).clicked() {
+                        if ui.selectable_label(shown == column.word(), column.word()).clicked() {
                             *chosen = Some(column.field.clone());
                         }
                     }
                 });
+                list.response.accessible_name(label);
             };
             if !*is_parallel {
-                list(ui, "over", Some(&result.x.word()), &mut axes.x);
+                list(ui, "over", &result.x.word(), &mut axes.x);
                 if let Some(best_over) = &result.best_over {
-                    list(ui, "at the best", Some(&best_over.word()), &mut axes.best_over);
+                    list(ui, "at the best", &best_over.word(), &mut axes.best_over);
                 }
             }
             if result.varied.len() > 1 {
@@ -129,7 +133,7 @@ fn show(ui: &mut Ui, result: &GridResult, is_parallel: bool) {
     ui.add(Label::new(RichText::new(about).small().weak()).wrap());
     legend(ui, result);
     for remark in result.remarks.iter().take(3) {
-        ui.add(Label::new(RichText::new(remark).small()).wrap());
+        ui.add(Label::new(RichText::new(with_quotes(remark)).small()).wrap());
     }
     ScrollArea::vertical().auto_shrink(false).id_salt("results").show(ui, |ui| {
         if is_parallel {
