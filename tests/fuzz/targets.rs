@@ -11,8 +11,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use valleyscope::export::NpzWriter;
 use valleyscope::player::RecordedCloud;
+use valleyscope::runs::{GridAxes, GridResult};
 use valleyscope::sweep::pool::{Pool, Sweep};
-use valleyscope::sweep::result::scan::ScanResult;
 use valleyscope::sweep::result::{SweepHeader, SweepRecords, SweepResult, SweepStore};
 use valleyscope_engine::loss::LossProgram;
 use valleyscope_engine::quantity::{PointCount, Replicates, StepCount};
@@ -85,7 +85,8 @@ fn losses() {
 }
 
 const PRESET_WORDS: &str = "( ) [ ] { } , : \" \\ \\u{3b2} // /* */ r#\" \"# b\" ' Some( None true () Landscape( Sweep( Mnist( \
-    MnistScan( Adam( FOCUS( SGD() Signum() version:1, title:\"x\", #![enable(implicit_some)] #![enable( simulation \
+    Grid( base vary seeds \"learning_rate=1e-4..1e-2:3:log\" \"optimizer=Adam,Signum(beta1:0.8)\" MnistScan( Adam( FOCUS( \
+    SGD() Signum() version:1, title:\"x\", #![enable(implicit_some)] #![enable( simulation \
     optimizers runs scan changes lesson section claims words view camera rule learning_rates rows columns count steps data Folder( Cuda( \
     Of(LearningRate,[0]) Steps Log \u{feff} 0x 0b1 1_000 _ βα \u{202e}";
 
@@ -142,9 +143,10 @@ fn set() {
         "runs[99].steps=5",
         "optimizer=FOCUS",
         "optimizer.gamma=0.4",
-        "scan.batch_sizes=[2, 4]",
-        "scan.optimizers[1].rule=Adam(beta1: 0.5)",
-        "learning_rates.count=3",
+        "vary=[\"batch_size=2..4096:12:log\", \"seed=1, 2\"]",
+        "vary[0]=\"optimizer=Adam, Signum(beta1: 0.8)\"",
+        "base.runs[0].batch_size=3",
+        "seeds=5",
         "title=Two words, and a comma",
         "steps=5, seed: 7",
         "name=x\"), (optimizer: Adam(), learning_rate: 0.1",
@@ -256,14 +258,9 @@ fn events() {
             let curve = history.curve(metric);
             assert!(curve.step.len() == curve.len() && curve.wall_s.len() == curve.len());
         }
-        if let Ok(scan) = ScanResult::of(&history, "") {
-            // Axes without results give long arrays of unknown values.
-            let axes = &scan.axes;
-            if axes.grid_points() * axes.learning_rates.len() as u64 * axes.replicates < 100_000 {
-                let mut arrays = std::io::Cursor::new(Vec::new());
-                scan.write_arrays(&mut arrays).expect("memory takes all");
-            }
-            scan.write_table(std::io::sink()).expect("a sink takes all");
+        if let Ok(result) = GridResult::of_one_run(&history, &GridAxes::default()) {
+            result.csv().expect("memory takes all");
+            assert!(result.curves.iter().all(|curve| curve.points.len() == result.ticks.len()));
         }
     });
 }
@@ -506,7 +503,7 @@ fn idx() {
 /// Words of the program's source, of the RON reader and of serde, between bars.
 const FOREIGN: &str = "struct |enum |variant|tuple|identifier|serde|RON|Option|Vec<|boolean|integer |u8|u32|u64|f64|usize|\
     i64|Expected |Unexpected|Invalid|Exceeded|Identifier|Preset`|Spec`|Spec |Settings|SymLog|Camera|SweepOptimizer|\
-    ScanOptimizer|RuleSpec|RatedRule|RuleKind|LearningRates|LessonStep|Claim|Comparison|FormatVersion|DataChoice|\
+    Variation|RuleSpec|RatedRule|RuleKind|LearningRates|LessonStep|Claim|Comparison|FormatVersion|DataChoice|\
     DeviceChoice|PointCount";
 
 /// Checks that a message contains no word of the source, except for those in the input itself.

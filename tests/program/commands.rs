@@ -7,13 +7,12 @@ use std::process::{Output, Stdio};
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use skrifa::{FontRef, MetadataProvider};
 use syn::Lit;
-use valleyscope_engine::optimizer::{Marker, RuleInfo, RuleKind, TypedRule, colors, markers};
+use valleyscope_engine::optimizer::{Marker, RuleInfo, RuleKind, RuleSpec, TypedRule, colors, markers};
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_experiments::view::{
     Background, ColorUse, Pen, Vision, assigned_colors, color_difference, simulation_colors, sweep_colors,
 };
-use valleyscope_experiments::workload::Workload;
 #[cfg(target_os = "linux")]
 use valleyscope_machine::Detection;
 
@@ -343,7 +342,6 @@ enum Together {
 
 impl Together {
     fn of(preset: &Preset) -> Together {
-        let scanned = preset.workload().map_or(&[][..], Workload::scanned);
         match preset {
             Preset::Landscape(preset) => {
                 let optimizers = &preset.spec().optimizers;
@@ -355,9 +353,16 @@ impl Together {
                 let marks = markers(optimizers.iter().map(|optimizer| optimizer.rule.marker()));
                 Together::Optimizers(sweep_colors(optimizers), marks)
             }
-            _ if !scanned.is_empty() => {
-                let own = scanned.iter().map(|optimizer| (optimizer.color, optimizer.rule.rgb()));
-                Together::Optimizers(assigned_colors(own), markers(scanned.iter().map(|it| it.rule.marker())))
+            Preset::Grid(_) => {
+                let rules = preset.trainings().into_iter().filter_map(|training| Some(*training.training()?.rule));
+                let mut distinct: Vec<RuleSpec> = Vec::new();
+                for rule in rules {
+                    if !distinct.contains(&rule) {
+                        distinct.push(rule);
+                    }
+                }
+                let own = distinct.iter().map(|rule| (None, rule.rgb()));
+                Together::Optimizers(assigned_colors(own), markers(distinct.iter().map(RuleSpec::marker)))
             }
             _ => {
                 let trainings = preset.trainings();

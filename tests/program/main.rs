@@ -12,6 +12,7 @@ mod figures;
 mod foreign_folders;
 #[path = "../support/golden_bytes.rs"]
 mod golden_bytes;
+mod grid_commands;
 #[path = "../support/home.rs"]
 mod home;
 #[path = "../support/left_out.rs"]

@@ -439,9 +439,7 @@ fn a_setting_of_one_run_and_a_metric_of_another_have_columns_of_their_own() {
     assert_eq!(stdout(&listed), "name,batch_size,last_batch_size\na,32,\nb,,64\n");
 }
 
-pub const DATA: &str = "MNIST, in /some/cache";
-
-/// Returns a scan of 3 optimizers, 4 batch sizes, 3 learning rates and 2 replicates.
+/// Returns the axes of an old run of 3 optimizers, 4 batch sizes, 3 learning rates and 2 replicates.
 pub fn axes() -> ScanAxes {
     ScanAxes {
         optimizers: ["Adam", "Signum", "FOCUS, γ = 0.2"].map(str::to_owned).to_vec(),
@@ -462,42 +460,33 @@ pub fn test_loss([optimizer, size]: [usize; 2], rate: usize, replicate: usize) -
     best + 0.2 * (rate as f64 - 1.0).abs() + 0.04 * (replicate + 1) as f64
 }
 
-pub fn train_loss(point: [usize; 2], rate: usize, replicate: usize) -> f64 {
-    test_loss(point, rate, replicate) / 2.0
-}
-
-pub fn accuracy([optimizer, size]: [usize; 2], rate: usize, replicate: usize) -> f64 {
-    0.9 + 0.01 * optimizer as f64 + 0.001 * size as f64 + 0.0001 * (2 * rate + replicate) as f64
-}
-
-pub fn started(axes: &ScanAxes, data: &str) -> Started {
+pub fn started(axes: &ScanAxes) -> Started {
     Started {
         title: "Batches & <optimizers>".to_owned(),
         kind: "MnistScan".to_owned(),
-        steps: axes.grid_points(),
+        steps: grid_points(axes),
         seed: Some(u64::MAX),
         precision: "float32".to_owned(),
         version: "1.2.3".to_owned(),
-        data: data.to_owned(),
+        data: "MNIST, in /some/cache".to_owned(),
         scan: Some(axes.clone()),
         ..Started::default()
     }
 }
 
+fn grid_points(axes: &ScanAxes) -> u64 {
+    (axes.optimizers.len() * axes.batch_sizes.len()) as u64
+}
+
 pub fn point(axes: &ScanAxes, point: [usize; 2]) -> GridPoint {
-    let grid = |of: fn([usize; 2], usize, usize) -> f64| {
-        let replicates = axes.replicates as usize;
-        let row = |rate: usize| (0..replicates).map(|replicate| of(point, rate, replicate)).collect();
-        (0..axes.learning_rates.len()).map(row).collect()
-    };
+    let losses =
+        |rate: usize| (0..axes.replicates as usize).map(|replicate| test_loss(point, rate, replicate)).collect();
     GridPoint {
         index: point,
         optimizer: axes.optimizers[point[0]].clone(),
         batch_size: axes.batch_sizes[point[1]],
-        total: axes.grid_points(),
-        train_loss: grid(train_loss),
-        test_loss: grid(test_loss),
-        test_accuracy: grid(accuracy),
+        total: grid_points(axes),
+        test_loss: (0..axes.learning_rates.len()).map(losses).collect(),
         ..GridPoint::default()
     }
 }
@@ -507,19 +496,9 @@ pub fn config() -> String {
     scan.preset.to_ron()
 }
 
-/// Returns a run with these grid points.
+/// Returns a run of an older version with these grid points.
 pub fn write(folder: &Path, started: Started, points: impl IntoIterator<Item = GridPoint>) -> RunFolder {
-    write_with(&config(), folder, started, points)
-}
-
-/// Returns a run with these grid points and this config.
-pub fn write_with(
-    config: &str,
-    folder: &Path,
-    started: Started,
-    points: impl IntoIterator<Item = GridPoint>,
-) -> RunFolder {
-    let run = RunFolder::create(folder, "scan", config).expect("a run can be made");
+    let run = RunFolder::create(folder, "scan", &config()).expect("a run can be made");
     let mut session = RunSession::begin(&run).expect("a session can begin");
     session.record(0, Event::Started(started)).expect("it can be written");
     for (done, point) in points.into_iter().enumerate() {
@@ -539,5 +518,5 @@ pub fn places(axes: &ScanAxes, whole: bool) -> Vec<[usize; 2]> {
 pub fn scan(folder: &Path, whole: bool) -> RunFolder {
     let axes = axes();
     let points: Vec<GridPoint> = places(&axes, whole).into_iter().map(|place| point(&axes, place)).collect();
-    write(folder, started(&axes, DATA), points)
+    write(folder, started(&axes), points)
 }

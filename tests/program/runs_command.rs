@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use valleyscope::sweep::result::scan::ScanResult;
 use valleyscope_experiments::preset::Preset;
 #[cfg(unix)]
 use valleyscope_experiments::preset::built_ins;
@@ -519,47 +518,21 @@ fn points_are_exported() {
 }
 
 #[test]
-fn a_scan_is_exported_as_a_table_of_scores_and_as_arrays() {
-    let sandbox = Sandbox::new();
-    let run = run_table::scan(&sandbox.runs(), false);
-    fs::write(sandbox.join("scan.npz"), "something else").unwrap();
-    expect(&sandbox.run(&["runs", "export", &run.name(), "--out", "scan.csv"]), 0, &["12 rows of scan-", "scan.csv"]);
-    expect(
-        &sandbox.run(&["runs", "export", &run.name(), "--out", "scan.npz"]),
-        0,
-        &["10 of 12 grid points of scan-", "scan.npz"],
-    );
-    let scan = ScanResult::open(&run).unwrap();
-    let mut table = Vec::new();
-    scan.write_table(&mut table).unwrap();
-    assert_eq!(fs::read(sandbox.join("scan.csv")).unwrap(), table);
-    let mut arrays = std::io::Cursor::new(Vec::new());
-    scan.write_arrays(&mut arrays).unwrap();
-    assert!(fs::read(sandbox.join("scan.npz")).unwrap() == arrays.into_inner());
-}
-
-#[test]
-fn only_a_scan_with_grid_points_has_arrays_scores_and_a_figure() {
+fn only_a_grid_with_results_has_a_figure() {
     let sandbox = Sandbox::new();
     let run = sandbox.ended("mnist", Event::Finished);
-    let kind = ["expected a scan", "found a run of the kind `Mnist`"];
-    expect(&sandbox.run(&["runs", "export", &run.name(), "--out", "a.npz"]), 2, &kind);
+    let kind = ["there is no figure of mnist-", "expected a grid, found a run of the kind `Mnist`"];
     expect(&sandbox.figure(&[&run.name(), "--out", "a.svg"]), 2, &kind);
-    let empty = run_table::write(&sandbox.runs(), run_table::started(&run_table::axes(), run_table::DATA), []);
-    for out in ["a.csv", "a.npz"] {
-        expect(
-            &sandbox.run(&["runs", "export", &empty.name(), "--out", out]),
-            2,
-            &[out, "no grid point of the scan is complete yet"],
-        );
-    }
-    expect(&sandbox.figure(&[&empty.name(), "--out", "a.svg"]), 2, &["no grid point of the scan is complete yet"]);
+    let empty = run_table::write(&sandbox.runs(), run_table::started(&run_table::axes()), []);
+    let none = ["there is no figure of scan-", "no training of the grid has finished yet"];
+    expect(&sandbox.figure(&[&empty.name(), "--out", "a.svg"]), 2, &none);
+    expect(&sandbox.run(&["runs", "export", &empty.name(), "--out", "a.npz"]), 2, &["ends in .csv", "a.npz"]);
     let files = fs::read_dir(sandbox.path()).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_file());
     assert_eq!(files.count(), 0, "nothing is written");
 }
 
 #[test]
-fn a_scan_is_drawn_given_its_name_or_folder() {
+fn a_scan_of_an_older_version_is_drawn_given_its_name_or_folder() {
     let sandbox = Sandbox::new();
     let run = run_table::scan(&sandbox.runs(), true);
     let path = run.path().to_str().unwrap();
@@ -575,6 +548,8 @@ fn a_scan_is_drawn_given_its_name_or_folder() {
     expect(&sandbox.figure(&narrow), 2, &["20 mm is too narrow"]);
     expect(&sandbox.figure(&["scan", "--out", "f.svg", "--quick"]), 2, &["--quick is for computing"]);
     expect(&sandbox.figure(&["scan", "--out", "f.jpg"]), 2, &[".png, .svg or .pdf"]);
+    expect(&sandbox.figure(&["scan", "--out", "g.svg", "--parallel"]), 0, &["180 ×"]);
+    expect(&sandbox.figure(&["scan", "--out", "h.svg", "--x", "nose"]), 2, &["nose"]);
     run_table::scan(&sandbox.runs(), true);
     expect(&sandbox.figure(&["scan", "--out", "g.svg"]), 2, &["`scan` may be any of", "say which"]);
     expect(&sandbox.figure(&["last", "--out", "g.svg"]), 0, &["g.svg"]);

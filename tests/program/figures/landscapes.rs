@@ -17,7 +17,7 @@ use valleyscope_experiments::view::{
     AxisScale, Camera, HeightField, Orbit, Pen, SpaceView, SymLog, ViewProjection, ViewSettings,
 };
 
-use super::scans::{dashes, frames, height_of, is_colored, near, paths, texts};
+use super::grids::{dashes, frames, height_of, is_colored, near, paths, texts};
 
 const ADAM: &str = "#f46f43";
 /// The widths of means, and of contour lines.

@@ -1,10 +1,10 @@
-//! Result files of sweeps and scans, and figures of these and of trainings: written, read by independent code, and
+//! Result files of sweeps, figures of these, of trainings and of grids: written, read by independent code, and
 //! examined.
 
 mod files;
+mod grids;
 mod landscapes;
 mod pictures;
-mod scans;
 mod trainings;
 
 pub(crate) use files::{array, texts};

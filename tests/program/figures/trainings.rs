@@ -17,7 +17,7 @@ use valleyscope_experiments::run::RunConfig;
 use valleyscope_experiments::view::{Background, Band, DiagnosticMetric, Pen};
 use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunSession, SettingChange, Started};
 
-use super::scans::{frames, height_of, near, paths, texts};
+use super::grids::{frames, height_of, near, paths, texts};
 use crate::doctor::{Sandbox, expect_code, expect_error};
 
 fn trainings(name: &str) -> Vec<Preset> {
@@ -240,7 +240,7 @@ fn undrawable_trainings_are_refused() {
     expect_error(&figure(&sandbox, "fig3-cpu", &["--runs", "gone"]), 2, &["--runs must be a folder", "gone"]);
     expect_error(&figure(&sandbox, "fig3-cpu", &["--quick"]), 2, &["--quick", "runs that are there"]);
     expect_error(&figure(&sandbox, "fig3-gpu", &["--runs", "."]), 2, &["fig3-gpu", "fig3-cpu"]);
-    for other in ["fig2a", "fig2cd", "pairs"] {
+    for other in ["fig2a", "pairs"] {
         expect_error(&figure(&sandbox, other, &["--runs", "."]), 2, &["--runs is for a preset of trainings", other]);
     }
     write(sandbox.path(), &trainings("fig3-cpu")[0], "a text", &[]);

@@ -221,7 +221,8 @@ fn a_changed_setting_is_a_row_of_its_own() {
         ("mnist", "processes", "2", "Processes", [some("1"), some("2")]),
         ("mnist", "data", "Folder(\"/x\")", "Dataset", [some("Automatic"), some("Folder(\"/x\")")]),
         ("gpt2-shakespeare", "schedule.warmup", "7", "Warm-up", [some("100"), some("7")]),
-        ("fig2cd", "optimizers[0].rule.eps", "0.5", "Adam: Constant ε", [some("1e-8"), some("0.5")]),
+        ("fig2cd", "optimizer.eps", "0.5", "Constant ε", [some("1e-8"), some("0.5")]),
+        ("fig2cd", "seeds", "5", "Seeds", [some("3"), some("5")]),
     ];
     for (name, path, value, label, values) in cases {
         let label_and_values = (label.to_owned(), values.to_vec());

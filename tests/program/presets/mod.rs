@@ -2,6 +2,7 @@
 
 mod builtin;
 mod compared;
+mod grids;
 mod lessons;
 mod refusals;
 mod round_trip;

@@ -369,14 +369,6 @@ fn messages_name_what_is_in_the_file() {
 }
 
 #[test]
-fn an_unknown_field_of_a_scan_is_attributed_to_the_scan() {
-    let scan = built_ins().iter().find(|built_in| built_in.name == "fig2cd").unwrap();
-    let fault = fault_of(&scan.preset.to_ron().replace("replicates:", "replicas:"));
-    assert!(fault.message.starts_with("`scan` has no field `replicas`"), "{fault}");
-    says(scan.preset.with("replicas", "3").unwrap_err(), &["`scan` has no field `replicas`"]);
-}
-
-#[test]
 fn setting_a_path_that_does_not_exist_is_refused() {
     let mnist = &built_ins().iter().find(|built_in| built_in.name == "mnist").unwrap().preset;
     let refused = |path: &str, value: &str, words: &[&str]| {

@@ -6,8 +6,8 @@ use std::io::Write;
 
 use proptest::prelude::*;
 use valleyscope_runs::{
-    Event, EventRecord, GridPoint, LONGEST_LINE, MetricId, MetricValues, RunFolder, RunHistory, RunReader, ScanAxes,
-    Started, Timestamp, last_lines,
+    Event, EventRecord, GridPoint, LONGEST_LINE, MetricId, MetricValues, RunFolder, RunHistory, RunReader, Started,
+    Timestamp, last_lines,
 };
 
 use super::worker::fresh_run;
@@ -49,74 +49,11 @@ fn eval(step: u64) -> (u64, Event) {
 }
 
 fn point(step: u64, point: [usize; 2], value: f64) -> (u64, Event) {
-    let grid = vec![vec![value]];
-    let point = GridPoint {
-        index: point,
-        train_loss: grid.clone(),
-        test_loss: grid.clone(),
-        test_accuracy: grid,
-        ..GridPoint::default()
-    };
-    (step, Event::GridPoint(point))
+    (step, Event::GridPoint(GridPoint { index: point, test_loss: vec![vec![value]], ..GridPoint::default() }))
 }
 
 fn started(steps: u64) -> (u64, Event) {
     (0, Event::Started(Started { steps, ..Started::default() }))
-}
-
-/// Returns the time left of a scan with two optimizers and these batch sizes of which these grid points, with their
-/// seconds, are finished.
-fn scan_left(batch_sizes: &[u64], finished: &[([usize; 2], f64)]) -> Option<f64> {
-    part_left(Started::default(), batch_sizes, finished)
-}
-
-/// Returns the time left of a part of the scan, whose run begins with this event.
-fn part_left(started: Started, batch_sizes: &[u64], finished: &[([usize; 2], f64)]) -> Option<f64> {
-    let axes = ScanAxes {
-        optimizers: vec!["Adam".into(), "FOCUS".into()],
-        batch_sizes: batch_sizes.to_vec(),
-        ..ScanAxes::default()
-    };
-    let mut history = RunHistory::default();
-    let mut events = vec![(0, Event::Started(Started { scan: Some(axes), ..started }))];
-    for (index, &(point, seconds)) in finished.iter().enumerate() {
-        let point = GridPoint { index: point, seconds, batch_size: batch_sizes[point[1]], ..GridPoint::default() };
-        events.push((index as u64 + 1, Event::GridPoint(point)));
-    }
-    records(events).into_iter().for_each(|record| history.apply(record));
-    history.seconds_left()
-}
-
-#[test]
-fn the_time_left_of_a_scan_counts_the_cost_of_large_batches() {
-    #[track_caller]
-    fn near(left: Option<f64>, expected: f64) {
-        assert!(left.is_some_and(|left| (left - expected).abs() < 1e-9 * expected), "{left:?}, not {expected}");
-    }
-    let sizes = [2, 4, 1024];
-    // Grid points take 10 s and 0.5 s for each sample of a batch: 11 s, 12 s, 522 s.
-    let first = [([0, 0], 11.0), ([1, 0], 11.0), ([0, 1], 12.0)];
-    near(scan_left(&sizes, &first), 12.0 + 2.0 * 522.0);
-    near(scan_left(&sizes, &[([0, 0], 10.0), ([1, 0], 12.0), ([0, 1], 12.0), ([1, 1], 12.0)]), 2.0 * 522.0);
-    // The first half has Adam with each size, and half of the points has the costs of all.
-    let half = Started { steps: 3, own_points: Some(vec![[0, 0], [0, 1], [0, 2]]), ..Started::default() };
-    near(part_left(half, &sizes, &[([0, 0], 11.0), ([0, 1], 12.0)]), 522.0);
-    // Known times are not fitted.
-    let all_sizes = [first[0], first[1], first[2], ([1, 1], 14.0), ([0, 2], 900.0)];
-    near(scan_left(&sizes, &all_sizes), 900.0);
-    // Larger batches never take less, and small ones never less than nothing.
-    near(scan_left(&sizes, &[([0, 0], 12.0), ([0, 1], 10.0)]), 12.0 + 10.0 + 2.0 * 11.0);
-    near(
-        scan_left(&[4, 8, 2], &[([0, 0], 1.0), ([1, 0], 1.0), ([0, 1], 12.0), ([1, 1], 12.0)]),
-        2.0 * 2.0 * 100.0 / 80.0,
-    );
-    // One size gives no estimate for another, only for its own grid points.
-    assert_eq!(scan_left(&sizes, &[([0, 0], 11.0)]), None);
-    assert_eq!(scan_left(&sizes, &[]), None);
-    near(scan_left(&[128], &[([0, 0], 7.0)]), 7.0);
-    // No seconds are recorded.
-    assert_eq!(scan_left(&[128], &[([0, 0], 0.0)]), None);
-    assert_eq!(scan_left(&[128], &[([0, 0], 7.0), ([1, 0], 9.0)]), Some(0.0));
 }
 
 #[test]

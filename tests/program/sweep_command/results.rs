@@ -239,7 +239,10 @@ fn wrong_figures_are_refused_before_anything_is_computed() {
         (&["fig2a", "--out", "f.png", "--dpi", "-5"], ["--dpi must be", "found -5"]),
         (&["pairs", "--out", "f.svg", "--width-mm", "21"], ["too narrow", "21"]),
         (&["fig9", "--out", "f.svg"], ["no preset named `fig9`", "fig1c, saturation, fig2a, fig2b, pairs"]),
-        (&["fig2cd", "--out", "f.svg"], ["fig2cd", "expected a preset of the kind Landscape or Sweep"]),
+        (
+            &["fig2cd", "--out", "f.svg"],
+            ["none of the 2880 trainings of fig2cd was found", "`valleyscope train fig2cd`"],
+        ),
         (&["fig1c", "--certainty", "--out", "f.svg"], ["--certainty is for the winners of", "fig1c shows none"]),
         (&["fig1c", "--out", "f.svg", "--width-mm", "21"], ["too narrow", "21"]),
         (&["moretoy", "--out", "f.svg", "--width-mm", "21"], ["too narrow", "21"]),

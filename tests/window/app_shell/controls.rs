@@ -11,7 +11,7 @@ use valleyscope_experiments::preset::{LandscapePreset, Preset};
 use valleyscope_experiments::view::simulation_colors;
 
 use super::harness::{App, PLAIN};
-use super::training::{begun_scan, choose, finished, listed, open_tab, select};
+use super::training::{finished, listed, open_tab, select};
 
 fn spec(app: &App) -> &SimulationSpec {
     app.state().document().spec(0)
@@ -529,17 +529,4 @@ fn the_legend_of_the_curves_chooses_a_colour_that_the_session_keeps() {
     assert!(chosen[0].abs_diff(20) <= 1, "{chosen:?}");
     restore_in_menu(&mut app, Role::Image, &entry);
     assert!(app.state().training().memory().pens.colors.is_empty());
-}
-
-#[test]
-fn the_colours_of_a_scan_are_chosen_beside_its_plots_and_kept_with_the_session() {
-    let (mut app, run) = open_tab(begun_scan);
-    listed(&mut app, 1);
-    choose(&mut app, "Scan");
-    app.until("the scan's picture", |app| app.shows("3 of 4 grid points"));
-    app.set_color("Colour of Signum", "R", 20);
-    let chosen = app.state().training().memory().pens.scans[run.path()]["Signum"];
-    assert!(chosen[0].abs_diff(20) <= 1, "{chosen:?}");
-    app.take_usual_color("Colour of Signum");
-    assert!(app.state().training().memory().pens.scans[run.path()].is_empty());
 }

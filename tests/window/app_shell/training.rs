@@ -8,9 +8,7 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::app::WorkerState;
 use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_experiments::workload::RunSpec;
-use valleyscope_runs::{
-    Event, GridPoint, MetricId, MetricValues, Notes, RunFolder, RunReader, RunSession, ScanAxes, Started,
-};
+use valleyscope_runs::{Event, MetricId, MetricValues, Notes, RunFolder, RunReader, RunSession, Started};
 
 use super::harness::{App, Begin};
 
@@ -62,6 +60,13 @@ pub fn finished(runs: &Path, title: &str, seed: u64, loss: impl Fn(u64) -> f64) 
 
 /// Writes a run of the built-in preset with other settings, as the worker does.
 pub fn trained(runs: &Path, settings: &[(&str, &str)]) -> RunFolder {
+    let mut session = trains(runs, settings);
+    session.record(20, Event::Finished).expect("it can be written");
+    session.run().clone()
+}
+
+/// Writes such a run without its end.
+fn trains(runs: &Path, settings: &[(&str, &str)]) -> RunSession {
     let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in");
     let set = |preset: Preset, (key, value): &(&str, &str)| preset.with(key, value).expect("it can be set");
     let preset = settings.iter().fold(mnist.preset.clone(), set);
@@ -88,8 +93,46 @@ pub fn trained(runs: &Path, settings: &[(&str, &str)]) -> RunFolder {
         ]);
         session.record(step, Event::Train(train)).expect("it can be written");
     }
-    session.record(20, Event::Finished).expect("it can be written");
-    run
+    session
+}
+
+/// Returns the test loss of a run of [`trained_grid`]: Adam's is lowest with the learning rate in the middle, and
+/// Signum's with the largest.
+pub fn grid_loss(optimizer: usize, rate: usize, seed: usize) -> f64 {
+    [[0.5, 0.25, 0.75], [1.0, 0.5, 0.2]][optimizer][rate] + 0.02 * seed as f64
+}
+
+/// Writes finished runs of two optimizers with three learning rates and two seeds, and returns the last one.
+pub fn trained_grid(runs: &Path) -> RunFolder {
+    let mut last = None;
+    for (optimizer, rule) in ["Adam", "Signum"].into_iter().enumerate() {
+        for (rate, number) in ["0.001", "0.01", "0.1"].into_iter().enumerate() {
+            for seed in 0..2 {
+                let text = seed.to_string();
+                let settings = [("optimizer", rule), ("learning_rate", number), ("seed", &*text)];
+                let mut session = trains(runs, &settings);
+                let loss = [(MetricId::TEST_LOSS, grid_loss(optimizer, rate, seed))];
+                session.record(20, Event::Eval(MetricValues::from(loss))).expect("it can be written");
+                session.record(20, Event::Finished).expect("it can be written");
+                last = Some(session.run().clone());
+            }
+        }
+    }
+    last.expect("there are some")
+}
+
+/// Opens the app with runs, all of which are shown together, and shows their results.
+pub fn open_results<T>(write: impl FnOnce(&Path) -> T, count: usize) -> (App, T) {
+    let (mut app, written) = open_tab(write);
+    app.harness.set_size(vec2(1600.0, 1400.0));
+    listed(&mut app, count);
+    for run in app.state().training().runs().to_vec() {
+        app.click(Role::CheckBox, &format!("Compare {}", run.in_full()));
+    }
+    app.until("all runs", |app| app.state().training().selected().len() == count);
+    app.settle();
+    app.button("Results").settle();
+    (app, written)
 }
 
 /// Opens the app in the training tab, with the runs that `write` makes in its folder.
@@ -462,49 +505,70 @@ fn deleting_asks_first_and_a_running_one_cannot_be_deleted() {
     drop(session);
 }
 
-/// Writes a scan in which Adam and Signum have finished batches of 2.
-pub fn begun_scan(runs: &Path) -> RunFolder {
-    let scan = built_ins().iter().find(|built_in| built_in.name == "fig2cd").expect("it is built in");
-    let run = RunFolder::create(runs, "fig2cd", &scan.preset.to_ron()).expect("a run can be made");
-    let mut session = RunSession::begin(&run).expect("a session can begin");
-    let axes = ScanAxes {
-        optimizers: vec!["Adam".to_owned(), "Signum".to_owned()],
-        batch_sizes: vec![128, 2],
-        learning_rates: vec![0.001, 0.01],
-        replicates: 2,
-        steps: 400,
+#[test]
+fn results_of_several_runs_are_plotted_over_a_setting_that_varies() {
+    let (mut app, _) = open_results(trained_grid, 12);
+    let losses = "Plot of test loss over learning rate";
+    assert_eq!(
+        plotted(&app, losses),
+        "Adam 0.001: 0.510 ± 0.010, 0.01: 0.260 ± 0.010, 0.1: 0.760 ± 0.010; \
+         Signum 0.001: 1.010 ± 0.010, 0.01: 0.510 ± 0.010, 0.1: 0.210 ± 0.010"
+    );
+    let improvement = plotted(&app, "Plot of the improvement of Signum over Adam (dashed: ±5 %), in %");
+    let of = |[adam, signum]: [f64; 2]| {
+        let deviation = 0.01 * 2.0_f64.sqrt();
+        let error = (signum / adam.powi(2) * deviation).hypot(deviation / adam);
+        format!("{:.1} ± {:.1}", 100.0 * (adam - signum) / adam, 100.0 * error)
     };
-    let mut event = started("Scan", 4);
-    if let Event::Started(started) = &mut event {
-        started.scan = Some(axes);
-    }
-    session.record(0, event).expect("it can be written");
-    for (done, (point, loss)) in [([0, 0], 0.1), ([0, 1], 0.5), ([1, 1], 0.4)].into_iter().enumerate() {
-        let point = GridPoint {
-            index: point,
-            done: done as u64 + 1,
-            total: 4,
-            test_loss: vec![vec![loss, loss], vec![f64::NAN, 0.1]],
-            ..GridPoint::default()
-        };
-        session.record(done as u64 + 1, Event::GridPoint(point)).expect("it can be written");
-    }
-    run
+    let expected = [("0.001", [0.51, 1.01]), ("0.01", [0.26, 0.51]), ("0.1", [0.76, 0.21])];
+    let expected = expected.map(|(rate, means)| format!("{rate}: {}", of(means)));
+    assert_eq!(improvement, expected.join(", "));
+    assert!(app.shows("Last test loss, with the standard error over seeds"));
+    // Signum's best is at the end of those tried.
+    let edge = "the best learning rate is at the edge of the learning rates tried, 0.001 to 0.1: widen them above 0.1";
+    assert!(app.shows(&format!("Signum: {edge} (`--vary learning_rate=1`)")));
+    assert!(!app.shows("runs have finished"));
+    app.button("Curves").settle();
+    assert!(app.harness.query_by_label(losses).is_none());
+    assert!(app.harness.query_by_label("Plot of Train loss").is_some());
 }
 
 #[test]
-fn a_scan_shows_its_scores_and_the_improvement() {
-    let (mut app, _) = open_tab(begun_scan);
-    listed(&mut app, 1);
-    choose(&mut app, "Scan");
-    let losses = "Plot of best test loss by batch size";
-    app.until("the scan's picture", |app| app.harness.query_by_label(losses).is_some());
+fn axes_of_results_are_chosen_and_parallel_ones_shown() {
+    let (mut app, _) = open_results(trained_grid, 12);
+    app.choose("over", "optimizer");
     app.settle();
-    assert_eq!(plotted(&app, losses), "Adam at 2: 0.500; Adam at 128: 0.100; Signum at 2: 0.400");
-    assert_eq!(plotted(&app, "Plot of the improvement of Signum on Adam"), "2: 20.0 ± 0 %");
-    assert!(app.shows("3 of 4 grid points"));
-    let edge = "best η at the edge of the learning rates tried, 0.001 to 0.01: widen them below 0.001";
-    assert!(app.shows(&format!("Ringed: {edge} (Adam with batches of 2, 128; Signum with batches of 2)")));
+    assert_eq!(
+        plotted(&app, "Plot of test loss over optimizer"),
+        " Adam: 0.260 ± 0.010 at η 0.01, Signum: 0.210 ± 0.010 at η ≥ 0.1".trim_start()
+    );
+    app.choose("over", "learning rate");
+    app.settle();
+    assert!(app.harness.query_by_label("Plot of test loss over learning rate").is_some());
+    app.click(Role::CheckBox, "Parallel axes").settle();
+    let parallel = "Combinations of settings and their results on parallel axes";
+    assert_eq!(plotted(&app, parallel), "best 0.210");
+    assert!(app.harness.query_by_label("Plot of test loss over learning rate").is_none());
+    app.click(Role::CheckBox, "Parallel axes").settle();
+    assert!(app.harness.query_by_label(parallel).is_none());
+}
+
+#[test]
+fn runs_that_have_not_finished_are_counted_and_one_has_no_results() {
+    let (mut app, session) = open_results(
+        |runs| {
+            trained_grid(runs);
+            trains(runs, &[("optimizer", "Adam"), ("learning_rate", "0.5"), ("seed", "0")])
+        },
+        13,
+    );
+    assert!(app.shows("12 of 13 runs have finished. Last test loss"));
+    assert!(!plotted(&app, "Plot of test loss over learning rate").contains("0.5:"));
+    drop(session);
+    let running =
+        app.state().training().runs().iter().find(|run| run.loss().is_some()).expect("it is listed").in_full();
+    app.button(&format!("Run {running}")).settle();
+    assert!(app.harness.query_by_role_and_label(Role::Button, "Results").is_none());
 }
 
 #[test]

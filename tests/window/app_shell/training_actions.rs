@@ -8,15 +8,19 @@ use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::draw::{Figure, Options};
-use valleyscope::sweep::result::scan::ScanResult;
+use valleyscope::runs::{GridAxes, GridResult, MetricAliases, RunFacts};
 use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::view::{Background, Pen};
-use valleyscope_runs::{Event, EventRecord, MetricId, RunCommand, RunFolder, RunReader, SettingChange, Timestamp};
+use valleyscope_runs::{
+    Event, EventRecord, MetricId, Notes, RunCommand, RunFolder, RunReader, SettingChange, Timestamp,
+};
 
 use super::exports::export;
 use super::harness::{App, Begin};
-use super::training::{begun, begun_scan, choose, compare, finished, listed, open_tab, plotted, select, trained};
+use super::training::{
+    begun, compare, finished, grid_loss, listed, open_results, open_tab, plotted, select, trained, trained_grid,
+};
 use super::worker::{at_work, end, ready};
 
 fn value(app: &App, field: &str) -> Option<String> {
@@ -332,23 +336,43 @@ fn the_reason_of_a_failure_the_log_and_the_config_can_be_read() {
 }
 
 #[test]
-fn a_scan_is_exported_as_figure_scores_and_arrays() {
-    let (mut app, run) = open_tab(begun_scan);
-    listed(&mut app, 1);
-    choose(&mut app, "Scan");
-    app.until("the scan's picture", |app| app.shows("3 of 4 grid points"));
-    app.settle();
-    let written = ["PNG", "SVG", "PDF"].map(|format| export(&mut app, "Figure", &[format], &format!("scan.{format}")));
-    let [png, svg, pdf] = written;
-    let [csv, npz] = ["CSV", "NPZ"].map(|format| export(&mut app, "Data", &[format], &format!("scan.{format}")));
-    let scan = ScanResult::open(&run).expect("a scan");
-    let mut table = Vec::new();
-    scan.write_table(&mut table).expect("memory takes all that is written");
-    assert_eq!(csv, table);
-    let figure = Figure::scan(&scan);
+fn results_are_exported_as_figure_and_table() {
+    let (mut app, _) = open_results(trained_grid, 12);
+    let export_all = |app: &mut App, stem: &str| {
+        ["PNG", "SVG", "PDF"].map(|format| export(app, "Figure", &[format], &format!("{stem}.{format}")))
+    };
+    let [png, svg, pdf] = export_all(&mut app, "results");
+    assert!(png.starts_with(b"\x89PNG") && pdf.starts_with(b"%PDF"));
+    let csv = String::from_utf8(export(&mut app, "Data", &[], "results.csv")).expect("it is text");
+    let rows: Vec<&str> = csv.lines().collect();
+    assert_eq!((rows[0], rows.len()), ("optimizer,learning_rate,mean,std,seeds", 1 + 6));
+    for (row, index) in rows[1..].iter().zip(0..) {
+        let (optimizer, rate) = (index / 3, index % 3);
+        let start = format!("{},{},", ["Adam", "Signum"][optimizer], ["0.001", "0.01", "0.1"][rate]);
+        let rest = row.strip_prefix(&start).unwrap_or_else(|| panic!("{row} does not begin with {start}"));
+        let [mean, std, "2"] = rest.split(',').collect::<Vec<_>>()[..] else { panic!("{row}") };
+        let [mean, std] = [mean, std].map(|text| text.parse::<f64>().expect("a number"));
+        assert!((mean - grid_loss(optimizer, rate, 0) - 0.01).abs() < 1e-12, "{row}");
+        assert!((std - 0.01 * 2.0_f64.sqrt()).abs() < 1e-12, "{row}");
+    }
+    // The figure is that of the same runs without the window.
+    let mut runs = RunFolder::list(&app.folder.path().join("runs")).expect("a folder of runs");
+    runs.sort_by_key(RunFolder::name);
+    let read = |run: &RunFolder| RunFacts::read(run, &Notes::default(), &MetricAliases::default()).expect("a run");
+    let mut facts: Vec<RunFacts> = runs.iter().map(read).collect();
+    facts.sort_by(|a, b| a.number("began").unwrap_or(0.0).total_cmp(&b.number("began").unwrap_or(0.0)));
+    let title = "FOCUS on MNIST, one run";
+    let result = GridResult::of(title, &facts.iter().collect::<Vec<_>>(), &GridAxes::default()).expect("results");
+    let figure = Figure::grid(&result, Vec::new());
     let options = Options { width_mm: figure.usual_width_mm(), ..Options::default() };
     assert!(svg == figure.render(&options).expect("rendered").to_string().into_bytes());
-    assert!(png.starts_with(b"\x89PNG") && pdf.starts_with(b"%PDF") && npz.starts_with(b"PK"));
+    app.click(Role::CheckBox, "Parallel axes").settle();
+    let [_, svg, _] = export_all(&mut app, "axes");
+    let figure = Figure::parallel(&result, Vec::new());
+    let options = Options { width_mm: figure.usual_width_mm(), ..Options::default() };
+    assert!(svg == figure.render(&options).expect("rendered").to_string().into_bytes());
+    app.button("Export the results");
+    assert!(app.shows("Export the file"));
 }
 
 #[test]

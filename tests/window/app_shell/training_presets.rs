@@ -72,18 +72,21 @@ fn the_folder_of_the_dataset_is_chosen_and_can_be_undone() {
 #[test]
 fn the_choice_of_the_dataset_is_kept_when_the_experiment_changes() {
     let (mut app, ()) = open_tab(|_| ());
-    let data = |app: &App| app.state().training().preset().trainings()[0].data().cloned();
+    let data = |app: &App| app.state().training().preset().base().trainings()[0].data().cloned();
     let folder = app.folder.path().join("images");
     let chosen = Some(DataChoice::Folder(folder.display().to_string()));
     app.button("Choose the folder of the dataset").settle();
     app.type_over("Path of the folder", &folder);
     app.until("the folder", |app| data(app) == chosen);
-    app.click(Role::ComboBox, "Workload");
-    let entry = "MNIST classifier, scan over batch sizes";
+    app.click(Role::ComboBox, "Training preset");
+    let entry = "MNIST: batch sizes and optimizers (Fig. 2c, d) (fig2cd)";
     app.until("the list", |app| app.harness.query_by_label_contains(entry).is_some());
     app.press(entry);
     app.harness.key_press(Key::Escape);
-    app.until("the scan", |app| matches!(app.state().training().preset(), Preset::MnistScan(_)));
+    app.until("the grid", |app| matches!(app.state().training().preset(), Preset::Grid(_)));
+    let combo = app.harness.get_by_role_and_label(Role::ComboBox, "Workload").value();
+    assert_eq!(combo.as_deref(), Some("MNIST classifier"), "a grid is listed under its workload");
+    assert!(app.shows("2 880 trainings") || app.shows("2,880 trainings") || app.shows("2\u{202f}880 trainings"));
     assert_eq!(data(&app), chosen);
     assert!(!app.state().training().is_dirty(), "it was chosen for another experiment");
     // A preset of several runs, which learn from the same data.
@@ -264,4 +267,39 @@ fn requirements_are_shown_below_start_and_excessive_ones_are_refused() {
     assert!(app.shows("the training needs about "));
     assert!(!can_start(&app));
     assert!(RunFolder::list(place.path()).expect("it can be read").is_empty());
+}
+
+#[test]
+fn settings_are_varied_from_the_controls() {
+    let preset = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in");
+    let mut app = App::begin(Begin { preset: Some(preset.text), size: [1400.0, 2400.0], ..Begin::default() });
+    app.settle();
+    let before = app.state().training().preset().clone();
+    let varied = |app: &App| match app.state().training().preset() {
+        Preset::Grid(grid) => grid.vary.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        _ => Vec::new(),
+    };
+    app.button("Vary…");
+    app.press("Learning rate");
+    app.settle();
+    assert_eq!(varied(&app), ["learning_rate=0.0001..0.01:5:log"]);
+    assert!(app.shows("5 trainings"));
+    app.type_into("Values of learning_rate", "0.1, 0.2");
+    app.settle();
+    assert_eq!(varied(&app), ["learning_rate=0.1, 0.2"]);
+    app.type_into("Number of seeds", "3");
+    app.settle();
+    assert!(app.shows("6 trainings"));
+    let trainings = app.state().training().preset().trainings();
+    let found: Vec<(f64, u64)> = trainings
+        .iter()
+        .map(|training| match training {
+            Preset::Mnist(preset) => (preset.runs[0].learning_rate.get(), preset.runs[0].seed),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(found, [(0.1, 0), (0.1, 1), (0.1, 2), (0.2, 0), (0.2, 1), (0.2, 2)]);
+    app.type_into("Number of seeds", "1");
+    app.button("Do not vary learning_rate").settle();
+    assert_eq!(*app.state().training().preset(), before, "nothing varies any more");
 }
