@@ -29,7 +29,7 @@ pub(super) struct SettingsArgs {
     /// Folder of the training data
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Set a field of the preset, such as learning_rate=0.01 or optimizer.gamma=0.4; may be repeated
+    /// Set a field of the preset, such as lr=0.01 or optimizer.gamma=0.4; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
     /// Number of processes on this machine, which share each batch; a resumed run may have another number
@@ -119,9 +119,9 @@ impl SettingsArgs {
             settings = vec![("processes".to_owned(), processes.to_string())];
         }
         preset = super::changed(&preset, &settings)?;
-        let trainings = preset.trainings_as_changed_from(&before);
-        for workload in trainings.iter().filter_map(Preset::workload) {
-            workload.data_status().map_err(|error| Failure::BadInput(anyhow!(error)))?;
+        let mut trainings = preset.trainings_as_changed_from(&before);
+        for workload in trainings.iter_mut().filter_map(Preset::workload_mut) {
+            workload.complete().map_err(|error| Failure::BadInput(anyhow!(error)))?;
         }
         Ok(trainings)
     }
