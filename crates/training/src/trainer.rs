@@ -404,7 +404,7 @@ impl<'a, T: Training> Trainer<'a, T> {
 
     /// Removes the checkpoints that are no longer needed.
     fn tidy(&self) -> anyhow::Result<()> {
-        let is_kept = |step| {
+        let is_kept = |step: u64| {
             self.best.is_some_and(|(best, _)| best == step)
                 || self.course.keep_every.is_some_and(|every| step.is_multiple_of(every))
                 || self.changed.contains(&step)

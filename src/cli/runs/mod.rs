@@ -101,7 +101,7 @@ enum Command {
     Delete {
         /// Names of runs, beginnings of them, or folders
         #[arg(required = true, value_name = "RUN")]
-        runs: Vec<OsString>,
+        deleted: Vec<OsString>,
         /// Do not ask; needed where no terminal can answer
         #[arg(long)]
         yes: bool,
@@ -230,7 +230,7 @@ pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
         Command::Set { run, settings } => watch::set(&location.find(&run.run)?, settings),
         Command::Tag { run, tags, remove } => edit::tag(&location.find(&run.run)?, tags, *remove),
         Command::Rename { run, title } => edit::rename(&location.find(&run.run)?, title),
-        Command::Delete { runs, yes, forever } => edit::delete(&location, runs, *yes, *forever),
+        Command::Delete { deleted, yes, forever } => edit::delete(&location, deleted, *yes, *forever),
         Command::Merge { parts } => merge::run(&location, named, parts),
         Command::Check { folders, repair } => show::check(&location, folders, *repair),
         Command::Export { checkpoint, out, model, tensorboard, worker } => match (out, model, tensorboard) {

@@ -358,7 +358,8 @@ fn lr_is_the_learning_rate_wherever_that_is_set() {
     );
     let built_in = |name: &str| &built_ins().iter().find(|built_in| built_in.name == name).unwrap().preset;
     assert_eq!(built_in("mnist").with("lr", "0.25").unwrap().training().unwrap().learning_rate.get(), 0.25);
-    let axis = |key: &str| built_in("fig2a").with("rows.of", &format!("Of({key}, [0])"));
+    let rows = |key: &str| format!("(of: Of({key}, [0, 1, 2]), from: 0.01, to: 1, count: 3, spacing: Log)");
+    let axis = |key: &str| built_in("fig2a").with("rows", &rows(key));
     assert_eq!(axis("lr").unwrap(), axis("LearningRate").unwrap());
     assert_eq!(built_in("mnist").with("title", "lr: 1").unwrap().title(), "lr: 1");
     // Mistakes are shown where they are in the file.
