@@ -33,7 +33,9 @@ _WRITE, _BEAT = 0.25, 10.0  # Seconds between two writes of waiting events, and 
 
 
 def runs_folder() -> Path:
-    """Return the folder in which Valleyscope looks for runs, in the user's folder for data."""
+    """Return the folder in which Valleyscope looks for runs: ``VALLEYSCOPE_RUNS``, or in the user's folder for data."""
+    if os.environ.get("VALLEYSCOPE_RUNS"):
+        return Path(os.environ["VALLEYSCOPE_RUNS"]).absolute()
     if sys.platform == "darwin":
         return Path.home() / "Library/Application Support/valleyscope/runs"
     if sys.platform == "win32":

@@ -10,7 +10,7 @@ use valleyscope_experiments::preset::Library;
 use valleyscope_experiments::workload::{DATASETS, DatasetFiles};
 use valleyscope_machine as machine;
 use valleyscope_machine::{Detection, Display, Need, PackageManager, Packages, SetUpState, SetUpStatus, WorkerFolder};
-use valleyscope_runs::{Handshake, LaunchError, SETUP, WorkerProgram, runs_folder};
+use valleyscope_runs::{Handshake, LaunchError, RUNS_VARIABLE, SETUP, WorkerProgram, runs_folder};
 
 use super::Failure;
 use super::output::print;
@@ -364,7 +364,7 @@ fn folders() -> Vec<FolderFacts> {
     let folders = [
         presets.map(|path| FolderFacts::check("presets", path, config_variable)),
         data.map(|path| FolderFacts::check("session", path, data_variable)),
-        runs_folder().map(|path| FolderFacts::check("runs", path, data_variable)),
+        runs_folder().map(|path| FolderFacts::check("runs", path, RUNS_VARIABLE)),
     ];
     let caches = downloaded().filter_map(|DatasetFiles { title, cache, lacking_in }| {
         // Nothing is written where the files exist already.

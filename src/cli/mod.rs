@@ -32,7 +32,10 @@ use std::sync::Arc;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory, Parser, Subcommand};
-use output::{Failure, say};
+use clap_complete::Shell;
+use output::{Failure, print_content, say};
+#[cfg(feature = "app")]
+use run_args::RunsLocation;
 use valleyscope_engine::optimizer::{RatedRule, RuleSpec};
 use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::simulation::SimulationSpec;
@@ -117,7 +120,7 @@ enum Command {
     ///
     /// The queue is the folder `queue` beside the runs. It survives the end of any program that works on it.
     Queue(queue::QueueArgs),
-    /// List, show, compare, watch, change, stop, check, export and evaluate trainings
+    /// List, show, name, compare, watch, change, stop, delete, check, export and evaluate trainings
     ///
     /// A run is a folder. These commands read it while it is written or after it has been copied.
     Runs(runs::RunsArgs),
@@ -126,6 +129,11 @@ enum Command {
     Data(data::DataCommand),
     /// Report what this machine has, what is missing, and how to fix it
     Doctor,
+    /// Print a script with which a shell completes commands and options, such as for `eval` in ~/.bashrc
+    Completions {
+        /// The shell that reads it
+        shell: Shell,
+    },
 }
 
 /// The definition of the command line, from which documents are made and against which they are checked.
@@ -163,6 +171,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Runs(args) => runs::run(&args),
         Command::Data(command) => data::run(&command),
         Command::Doctor => doctor::run(),
+        Command::Completions { shell } => completions(shell),
     };
     match outcome {
         Ok(()) => 0,
@@ -218,10 +227,16 @@ fn in_one_line(error: &anyhow::Error) -> String {
     text
 }
 
+fn completions(shell: Shell) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command(), "valleyscope", &mut script);
+    print_content(&String::from_utf8_lossy(&script))
+}
+
 fn assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
-        _ => Err("expected KEY=VALUE, such as noise=0.5 or learning_rate=0.01".to_owned()),
+        _ => Err("expected KEY=VALUE, such as noise=0.5 or lr=0.01".to_owned()),
     }
 }
 
@@ -356,6 +371,9 @@ struct AppArgs {
     /// `simulate`, or any with positions), or this folder of a run
     #[arg(long, value_name = "FILE|DIR|RUN", conflicts_with = "preset")]
     open: Option<PathBuf>,
+    /// Folder of the runs [default: the one in VALLEYSCOPE_RUNS, or `runs` in the user's folder for data]
+    #[arg(long, value_name = "DIR")]
+    runs: Option<PathBuf>,
 }
 
 #[cfg(feature = "app")]
@@ -376,7 +394,9 @@ fn open_window(args: &AppArgs) -> Result<(), Failure> {
         }
         (None, None) => Vec::new(),
     };
-    Ok(super::app::run(opened)?)
+    let runs = args.runs.as_deref().map(|named| RunsLocation::for_new_run(Some(named))).transpose()?;
+    let runs = runs.map(|runs| std::path::absolute(runs.folder)).transpose()?;
+    Ok(super::app::run(opened, runs)?)
 }
 
 #[cfg(not(feature = "app"))]

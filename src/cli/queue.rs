@@ -25,7 +25,8 @@ use crate::runs::status_line;
 pub(super) struct QueueArgs {
     #[command(subcommand)]
     command: QueueCommand,
-    /// Folder that contains the runs and their queue [default: runs in the user's folder for data]
+    /// Folder that contains the runs and their queue [default: the one in VALLEYSCOPE_RUNS, or `runs` in the user's folder
+    /// for data]
     #[arg(long, global = true, value_name = "DIR")]
     runs: Option<PathBuf>,
 }

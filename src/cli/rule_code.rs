@@ -7,8 +7,7 @@ use valleyscope_engine::identifier::folded;
 use valleyscope_engine::optimizer::notation::{Notation, written};
 use valleyscope_engine::optimizer::{MASK, RatedRule, RuleKind, RuleSpec};
 use valleyscope_engine::quantity::LearningRate;
-use valleyscope_engine::setting::LEARNING_RATE;
-use valleyscope_experiments::preset::{Library, Preset, PresetError};
+use valleyscope_experiments::preset::{Library, Preset, PresetError, full_name};
 
 use super::output::print_content;
 use super::{Failure, preset_in_place_of, rules, simulations};
@@ -109,7 +108,7 @@ fn listed(preset: &Preset) -> Result<Vec<Listed>, Failure> {
 
 /// Sets a hyperparameter, or the learning rate; a choice by its name.
 fn set(rule: &mut RatedRule, key: &str, value: &str) -> Result<(), String> {
-    let key = if key == "lr" { LEARNING_RATE.key } else { key };
+    let key = full_name(key);
     let keys = || rule.settings().map(|(of, _)| of.key).collect::<Vec<_>>().join(", ");
     let (of, _) = rule
         .settings()

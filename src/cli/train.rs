@@ -29,8 +29,8 @@ pub(super) struct TrainArgs {
     preset: Option<OsString>,
     #[command(flatten)]
     settings: SettingsArgs,
-    /// Folder for runs, also for the run to resume or fork [default: runs in the user's folder for data; for a fork,
-    /// the folder of the other run]
+    /// Folder for runs, also for the run to resume or fork [default: the one in VALLEYSCOPE_RUNS, or `runs` in the
+    /// user's folder for data; for a fork, the folder of the other run]
     #[arg(long, value_name = "DIR")]
     runs: Option<PathBuf>,
     /// Resume a stopped run: its name, the beginning of it, `last`, or its folder

@@ -30,7 +30,7 @@ pub(super) struct SettingsArgs {
     /// Folder of the training data
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Set a field of the preset, such as learning_rate=0.01 or optimizer.gamma=0.4; may be repeated
+    /// Set a field of the preset, such as lr=0.01 or optimizer.gamma=0.4; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
     /// Number of processes on this machine, which share each batch; a resumed run may have another number
@@ -145,9 +145,8 @@ impl SettingsArgs {
         if let Some(part) = self.part {
             trainings = of_part(trainings, part, called)?;
         }
-        let by_data = trainings.chunk_by(|a, b| a.data() == b.data());
-        for workload in by_data.filter_map(|same| same[0].workload()) {
-            workload.data_status().map_err(|error| Failure::BadInput(anyhow!(error)))?;
+        for workload in trainings.iter_mut().filter_map(Preset::workload_mut) {
+            workload.complete().map_err(|error| Failure::BadInput(anyhow!(error)))?;
         }
         Ok(trainings)
     }

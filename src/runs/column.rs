@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::setting::SettingInfo;
+use valleyscope_experiments::preset::SHORT_NAMES;
 use valleyscope_experiments::view::ticks::{RangeEdge, with_edge};
 use valleyscope_runs::{Better, MetricInfo, MetricSource};
 
@@ -155,7 +156,7 @@ impl Columns {
         let typed = typed.trim().trim_matches('"');
         let lower = typed.to_lowercase();
         let named = |name: &str| self.0.iter().find(|column| column.field.to_lowercase() == name);
-        let alias = || ALIASES.iter().find(|(alias, _)| *alias == lower).and_then(|(_, field)| named(field));
+        let alias = || aliases().find(|(alias, _)| *alias == lower).and_then(|(_, field)| named(field));
         // Runs without settings may have measured their learning rate.
         let measured = || named(&format!("last_{lower}"));
         // An imported loss has the tag's name as its title.
@@ -182,7 +183,7 @@ impl Columns {
             .iter()
             .flat_map(|column| [Some(column.field.as_str()), column.field.rsplit_once('.').map(|(_, end)| end)])
             .flatten()
-            .chain(ALIASES.iter().filter(|(_, field)| self.get(field).is_some()).map(|(alias, _)| *alias))
+            .chain(aliases().filter(|(_, field)| self.get(field).is_some()).map(|(alias, _)| *alias))
             .map(|field| (strsim::jaro_winkler(field, typed), field))
             .filter(|(likeness, _)| *likeness > 0.75)
             .collect();
@@ -227,6 +228,11 @@ impl Columns {
             }
         })
     }
+}
+
+/// Lists other names of fields, each with the field.
+fn aliases() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    ALIASES.iter().chain(&SHORT_NAMES)
 }
 
 fn of_metrics(runs: &[&RunFacts]) -> Vec<Column> {

@@ -124,9 +124,8 @@ pub(super) static FACTS: [Fact; 22] = [
     fact(REPLICATES, "", "", Text, NoColumn, |it| text(short_hash(&it.settings.replicates(it.history)?))),
 ];
 
-/// Other names of fields.
-pub(super) const ALIASES: [(&str, &str); 8] = [
-    ("lr", "learning_rate"),
+/// Other names of fields, besides the short names of settings.
+pub(super) const ALIASES: [(&str, &str); 7] = [
     ("η", "learning_rate"),
     ("batch", "batch_size"),
     ("status", STATE),

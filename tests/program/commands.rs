@@ -71,6 +71,17 @@ fn optimizers_are_listed_and_shown_with_all_settings() {
 }
 
 #[test]
+fn shells_complete_commands() {
+    let sandbox = Sandbox::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = sandbox.run(&["completions", shell]);
+        expect_code(&script, 0);
+        says(stdout(&script), &["valleyscope", "simulate", "best-over"]);
+    }
+    expect_error(&sandbox.run(&["completions", "sh"]), 2, &["bash"]);
+}
+
+#[test]
 fn typed_optimizers_and_landscapes_of_a_preset_are_shown() {
     let sandbox = Sandbox::new();
     let own = sandbox.run(&["optimizers", "show", "own-rule"]);

@@ -97,6 +97,47 @@ fn runs_are_listed_in_columns() {
 }
 
 #[test]
+fn runs_are_tagged_renamed_and_deleted() {
+    let sandbox = Sandbox::new();
+    let (run, other) = (sandbox.ended("mnist", Event::Stopped), sandbox.ended("other", Event::Finished));
+    let (living, session) = sandbox.begun("living");
+    let tag = |more: &[&str]| sandbox.run(&[&["runs", "tag", "mnist"], more].concat());
+    assert_eq!(stdout(&tag(&["good, old", " two  words "])), "good\nold\ntwo words\n");
+    assert_eq!(stdout(&tag(&["--remove", "old"])), "good\ntwo words\n");
+    assert_eq!(stdout(&tag(&[])), "good\ntwo words\n");
+    expect(&sandbox.run(&["runs", "rename", "mnist", "My best"]), 0, &[]);
+    assert_eq!(Notes::read(&run).unwrap().title, "My best");
+    expect(&sandbox.run(&["runs", "list", "--filter", "tag = good"]), 0, &["My best"]);
+
+    expect(&sandbox.run(&["runs", "delete", "mnist"]), 2, &["--yes"]);
+    let both = ["runs", "delete", "--yes", "mnist", "living"];
+    expect(&sandbox.run(&both), 2, &["is being trained; stop it first"]);
+    assert!(run.path().exists() && living.path().exists(), "all stay");
+    drop(session);
+    expect(&sandbox.run(&["runs", "delete", "--yes", "--forever", "other"]), 0, &["other-", "is deleted"]);
+    assert!(!other.path().exists());
+    if cfg!(target_os = "linux") {
+        expect(&sandbox.run(&["runs", "delete", "--yes", "mnist", &run.name()]), 0, &["is in the trash"]);
+        assert!(!run.path().exists() && sandbox.join("Trash/files").join(run.name()).exists());
+    }
+}
+
+#[test]
+fn a_variable_names_the_folder_of_runs() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.ended("mnist", Event::Stopped);
+    fs::rename(sandbox.runs(), sandbox.join("elsewhere")).unwrap();
+    let list = |more: &[&str]| {
+        let mut command = sandbox.command(&[&["runs", "list"], more].concat());
+        command.env("VALLEYSCOPE_RUNS", "elsewhere").output().unwrap()
+    };
+    expect(&list(&[]), 0, &[&run.name()]);
+    fs::create_dir(sandbox.join("empty")).unwrap();
+    expect(&list(&["--runs", "empty"]), 0, &["there are no runs in empty"]);
+    expect(&sandbox.run(&["runs", "list"]), 0, &["there are no runs in", "valleyscope/runs"]);
+}
+
+#[test]
 fn a_run_by_several_processes_is_listed_with_its_ranks() {
     let sandbox = Sandbox::new();
     let (run, mut session) = sandbox.begun("together");
@@ -328,6 +369,24 @@ fn a_setting_that_is_refused_is_named() {
     }
     expect(&sandbox.train(&worker, &["--set", "device=cuda"]), 2, &["`--device cpu` takes the processor"]);
     expect(&sandbox.train(&worker, &["--set", "device=gpu"]), 2, &["expected one of `Automatic`, `Cpu`, `Cuda`"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_vocabulary_is_that_of_the_text_unless_it_is_set() {
+    let sandbox = Sandbox::new();
+    let worker = worker(&sandbox, PROTOCOL);
+    fs::write(sandbox.join("text.txt"), "äöü and some words. ".repeat(200)).unwrap();
+    let train = |more: &[&str]| {
+        let mut command = sandbox.command(&["train", "gpt2-shakespeare", "--runs", "new", "--data", "text.txt"]);
+        command.arg("--worker").arg(&worker).args(more).output().unwrap()
+    };
+    let said = ["14 different tokens", "`shape.vocabulary` is 13; set it to 14 or more"];
+    expect(&train(&["--set", "shape.vocabulary=13"]), 2, &said);
+    assert!(!sandbox.join("new").exists());
+    expect(&train(&[]), 0, &[]);
+    let [run] = &RunFolder::list(&sandbox.join("new")).unwrap()[..] else { panic!("there is one run") };
+    assert!(run.config_text().unwrap().contains("vocabulary: 14,"));
 }
 
 #[test]

@@ -358,3 +358,5 @@ def test_the_usual_folder_is_that_of_the_users_data(monkeypatch, tmp_path):
         assert run.folder.parent == runs_folder()
         monkeypatch.setenv("XDG_DATA_HOME", "relative")
         assert runs_folder() == Path.home() / ".local/share/valleyscope/runs"
+    monkeypatch.setenv("VALLEYSCOPE_RUNS", str(tmp_path / "own"))
+    assert runs_folder() == tmp_path / "own"

@@ -44,7 +44,7 @@ ctor::declarative::ctor! {
             VARIABLES.iter().for_each(|variable| env::set_var(variable, &home));
             env::set_var("LC_ALL", "C.UTF-8");
             env::set_var("TZ", "UTC");
-            ["VALLEYSCOPE_DATA", "VALLEYSCOPE_TRAIN"].iter().for_each(|variable| env::remove_var(variable));
+            ["VALLEYSCOPE_DATA", "VALLEYSCOPE_RUNS", "VALLEYSCOPE_TRAIN"].iter().for_each(|variable| env::remove_var(variable));
             if let Some(data) = data {
                 env::set_var("VALLEYSCOPE_TEST_DATA", data);
             }

@@ -334,8 +334,8 @@ count! {
     EvaluationBatches, "eval_batches", 1, 1_000_000
 }
 count! {
-    /// Steps from one text that the model writes to the next.
-    SampleInterval, "sample.every", 1, 1_000_000_000
+    /// Steps from one text that the model writes to the next, or 0 for none.
+    SampleInterval, "sample.every", 0, 1_000_000_000
 }
 count! {
     /// Tokens of a text that the model writes.

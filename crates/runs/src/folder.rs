@@ -30,8 +30,13 @@ pub enum FolderError {
     Foreign(PathBuf),
 }
 
+/// The environment variable that names the folder of all runs.
+pub const RUNS_VARIABLE: &str = "VALLEYSCOPE_RUNS";
+
+/// The folder of all runs: the one that `VALLEYSCOPE_RUNS` names, else `runs` in the user's folder for data.
 pub fn runs_folder() -> Option<PathBuf> {
-    Some(data_folder()?.join("runs"))
+    let named = std::env::var_os(RUNS_VARIABLE).and_then(|folder| std::path::absolute(folder).ok());
+    named.or_else(|| Some(data_folder()?.join("runs")))
 }
 
 impl RunFolder {

@@ -60,7 +60,7 @@ pub use checkpoint::{
 pub use command::{CommandRequest, ReceivedCommand, Reply, RunCommand, TextRequest, send};
 pub use curves::{LossTally, MetricCurve};
 pub use event::{Event, EventRecord, Forked, GridPoint, LONGEST_LINE, ScanAxes, SettingChange, Started, now};
-pub use folder::{FolderError, Notes, NotesEdit, RunFolder, runs_folder};
+pub use folder::{FolderError, Notes, NotesEdit, RUNS_VARIABLE, RunFolder, runs_folder};
 pub use history::{CommandAnswer, Ending, MarkKind, Ranks, RunHistory, RunMark, RunWarning, TextSample};
 pub use launch::{COMMAND, Device, Handshake, LaunchError, Launched, SETUP, SavedModel, WholeLoss, WorkerProgram};
 pub use lock::{LockOwner, LockState, StopRequest, host};

@@ -139,13 +139,12 @@ fn check_config(checkpoint: &Checkpoint, about: &Path, origin: &CheckpointOrigin
     Err(foreign(about, "with another config", &origin.config, &checkpoint.config))
 }
 
-/// Removes checkpoints up to a step except the last two of them, the best, and those at multiples of `keep_every`.
-/// Later ones are unusable, as they date from before the training went back.
-pub fn tidy(run: &RunFolder, at: u64, best: Option<u64>, keep_every: Option<u64>) -> Result<(), CheckpointError> {
+/// Removes checkpoints up to a step except the last two of them and those that `is_kept` accepts. Later ones are
+/// unusable, as they date from before the training went back.
+pub fn tidy(run: &RunFolder, at: u64, is_kept: impl Fn(u64) -> bool) -> Result<(), CheckpointError> {
     let steps = steps(run)?;
     for &step in steps.iter().rev().filter(|&&step| step <= at).skip(2) {
-        let stored = best == Some(step) || keep_every.is_some_and(|every| step.is_multiple_of(every));
-        if !stored {
+        if !is_kept(step) {
             let path = run.checkpoint_tensors(step);
             // The description first: it marks the checkpoint as complete.
             for path in [path.with_extension("ron"), path] {

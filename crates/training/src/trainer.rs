@@ -36,6 +36,8 @@ pub(crate) struct Trainer<'a, T: Training> {
     warned: bool,
     spikes: LossSpikes,
     saved: Option<u64>,
+    /// The steps after which settings were changed. Their checkpoints stay until the run finishes.
+    changed: Vec<u64>,
     /// The tensors of the checkpoint from which the run resumes, until the other processes have received their parts.
     restored: Option<OwnedTensors>,
     received: ReceivedCommands,
@@ -93,6 +95,7 @@ impl<'a, T: Training> Trainer<'a, T> {
             warned: false,
             spikes: LossSpikes::default(),
             saved: None,
+            changed: Vec::new(),
             restored: None,
             received: ReceivedCommands::default(),
             instruments,
@@ -150,8 +153,9 @@ impl<'a, T: Training> Trainer<'a, T> {
         }
         warnings.extend(unusable);
         warnings.extend(self.undone_changes());
-        let steps = self.session.before().until(self.run.step()).steps();
-        self.course.steps = steps.unwrap_or(self.course.steps);
+        let before = self.session.before().until(self.run.step());
+        self.course.steps = before.steps().unwrap_or(self.course.steps);
+        self.changed = before.changes().iter().map(|(step, _)| *step).collect();
         self.session.resume(self.run.step(), wall_s)?;
         if let Some(started) = again {
             let started = Started { steps: self.course.steps, ..started };
@@ -228,6 +232,8 @@ impl<'a, T: Training> Trainer<'a, T> {
             }
         }
         self.save()?;
+        self.changed.clear();
+        self.tidy()?;
         Ok(Ended::Finished)
     }
 
@@ -393,8 +399,17 @@ impl<'a, T: Training> Trainer<'a, T> {
         };
         self.saved = Some(step);
         self.session.record(step, Event::Checkpoint { file })?;
-        let best = self.best.map(|(step, _)| step);
-        checkpoint::tidy(self.session.run(), step, best, self.course.keep_every).context(CHECKPOINTS)
+        self.tidy()
+    }
+
+    /// Removes the checkpoints that are no longer needed.
+    fn tidy(&self) -> anyhow::Result<()> {
+        let is_kept = |step: u64| {
+            self.best.is_some_and(|(best, _)| best == step)
+                || self.course.keep_every.is_some_and(|every| step.is_multiple_of(every))
+                || self.changed.contains(&step)
+        };
+        checkpoint::tidy(self.session.run(), self.run.step(), is_kept).context(CHECKPOINTS)
     }
 
     /// Carries out the commands; returns whether one was to stop.
@@ -493,6 +508,7 @@ impl<T: Training> Trainer<'_, T> {
             return Ok((true, "these settings are in force already".to_owned()));
         }
         self.save_with(before)?;
+        self.changed.push(step);
         let message = format!("{} after step {step}", SettingChange::list(&changes));
         self.session.record(step, Event::Changed { changes })?;
         self.order(Order::Change)?;

@@ -2,18 +2,19 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use eframe::{NativeOptions, egui_wgpu};
-use valleyscope_runs::data_folder;
+use valleyscope_runs::{RUNS_VARIABLE, data_folder};
 
 use super::Valleyscope;
 use super::files::OpenedContent;
 use super::graphics::{TriedAdapters, setup};
 use super::session::Store;
 use super::tab::{AppOptions, ExitState};
+use crate::app::training::TrainingPaths;
 use crate::app::widgets::icons;
 
 const APP_ID: &str = "valleyscope";
@@ -24,8 +25,10 @@ const RESTART_REASON: &str = "VALLEYSCOPE_RETURNED_BECAUSE";
 /// The largest number of times that the window is reopened after its graphics device was lost.
 const MOST_RESTARTS: u32 = 3;
 
-/// Opens the window and returns when it is closed.
-pub fn run(mut opened: Vec<(OpenedContent, Option<PathBuf>)>) -> anyhow::Result<()> {
+/// Opens the window, with another folder of runs if one is named, and returns when it is closed.
+pub fn run(mut opened: Vec<(OpenedContent, Option<PathBuf>)>, runs: Option<PathBuf>) -> anyhow::Result<()> {
+    let mut training = TrainingPaths::of_user();
+    training.runs = runs.or(training.runs);
     let store = data_folder().map(|folder| Store::new(folder.join("app.ron")));
     let (mut session, unrestored) = store.as_ref().map(Store::restore).unwrap_or_default();
     let mut report = restart_message().or(unrestored);
@@ -41,6 +44,7 @@ pub fn run(mut opened: Vec<(OpenedContent, Option<PathBuf>)>) -> anyhow::Result<
             report: report.take(),
             session: std::mem::take(&mut session),
             store: store.clone(),
+            training: training.clone(),
             opening: is_first && returns == 0,
             exit_state: exit_state.clone(),
             ..AppOptions::default()
@@ -72,7 +76,7 @@ pub fn run(mut opened: Vec<(OpenedContent, Option<PathBuf>)>) -> anyhow::Result<
                 let is_suspect = !restarts && exit_report.device_lost.is_none();
                 let reason = exit_report.device_lost.unwrap_or_else(|| panic_message(&*panic));
                 let about_session = set_session_aside(store.as_ref(), exit_report.saved, is_suspect.then_some(&reason));
-                if restarts && restart(&reason).is_ok() {
+                if restarts && restart(&reason, training.runs.as_deref()).is_ok() {
                     return Ok(());
                 }
                 return Err(anyhow!("the app has stopped because of an internal error: {reason}\n{about_session}"));
@@ -101,10 +105,12 @@ fn open(options: AppOptions, store: Option<&Store>, tried_adapters: &TriedAdapte
 }
 
 /// Restarts the program, as the event loop cannot be reused after a panic. The session is in the store.
-fn restart(reason: &str) -> io::Result<()> {
+fn restart(reason: &str, runs: Option<&Path>) -> io::Result<()> {
     let program =
         std::env::var_os(valleyscope_runs::COMMAND).map_or_else(std::env::current_exe, |path| Ok(path.into()))?;
-    std::process::Command::new(program).arg("app").env(RESTART_REASON, reason).spawn().map(drop)
+    let mut command = std::process::Command::new(program);
+    command.arg("app").env(RESTART_REASON, reason).envs(runs.map(|folder| (RUNS_VARIABLE, folder)));
+    command.spawn().map(drop)
 }
 
 fn restart_message() -> Option<(String, String)> {

@@ -13,7 +13,7 @@ use valleyscope_runs::{
     CheckpointChoice, Handshake, Queue, RunFolder, SavedModel, TextRequest, WorkerProgram, check_removable, remove,
 };
 
-use super::editor::{ForkPoint, data_status_of};
+use super::editor::ForkPoint;
 use super::queue::{QueueChange, QueueWork};
 use super::watcher::{self, Outbox, Update, WatcherCommand};
 use super::worker::{TrainingPaths, WorkerState};
@@ -74,12 +74,11 @@ impl TrainingJobs {
     }
 
     /// Trains a preset of one run, from its beginning or from a checkpoint.
-    pub(super) fn train(&self, training: Preset, stem: String, fork: Option<ForkPoint>) {
+    pub(super) fn train(&self, mut training: Preset, stem: String, fork: Option<ForkPoint>) {
         let (named, folder) = (self.paths.worker.clone(), self.paths.runs.clone());
         self.in_background(move |outbox| {
             let parent = folder.ok_or(NO_FOLDER)?;
-            // Data with a detected fault leave no run.
-            data_status_of(&training)?;
+            complete(&mut training)?;
             let (worker, has) = worker_for(named.as_deref(), outbox)?;
             check_capacity(&training, &has, &parent)?;
             let run = match &fork {
@@ -91,12 +90,12 @@ impl TrainingJobs {
     }
 
     /// Adds these presets to the queue.
-    pub(super) fn train_all(&self, trainings: Vec<Preset>, stem: String, worker: Handshake) {
+    pub(super) fn train_all(&self, mut trainings: Vec<Preset>, stem: String, worker: Handshake) {
         let folder = self.paths.runs.clone();
         self.in_background(move |_| {
             let queue = Queue::of(folder.as_deref().ok_or(NO_FOLDER)?);
-            trainings.iter().try_for_each(|training| {
-                data_status_of(training)?;
+            trainings.iter_mut().try_for_each(|training| {
+                complete(training)?;
                 check_capacity(training, &worker, queue.runs())
             })?;
             let added = queue.add(&stem, trainings.iter().map(Preset::to_ron));
@@ -246,6 +245,12 @@ fn delete(
 }
 
 const NO_FOLDER: &str = "This system has no folder for data, so runs cannot be stored.";
+
+/// Sets what is left to the data. Those with a fault leave no run.
+fn complete(training: &mut Preset) -> Result<(), String> {
+    let workload = training.workload_mut().ok_or("Expected a preset of a training.")?;
+    workload.complete().map_err(|error| error.to_string())
+}
 
 /// Refuses a training that would not fit, before a run is created.
 pub(super) fn check_capacity(training: &Preset, has: &Handshake, runs: &Path) -> Result<(), String> {

@@ -1,5 +1,6 @@
-//! `valleyscope runs`: list, show, compare, watch, change, stop, check, export and evaluate runs.
+//! `valleyscope runs`: list, show, name, compare, watch, change, stop, delete, check, export and evaluate runs.
 
+mod edit;
 mod export;
 mod list;
 mod show;
@@ -20,7 +21,8 @@ use super::{Failure, say};
 pub(super) struct RunsArgs {
     #[command(subcommand)]
     command: Command,
-    /// Folder that contains the runs [default: runs in the user's folder for data]
+    /// Folder that contains the runs [default: the one in VALLEYSCOPE_RUNS, or `runs` in the user's folder
+    /// for data]
     #[arg(long, global = true, value_name = "DIR")]
     runs: Option<PathBuf>,
 }
@@ -57,7 +59,7 @@ enum Command {
     },
     /// Stop a run after it has saved a checkpoint
     Stop(Run),
-    /// Change settings of a run while it is trained, such as learning-rate=3e-4; without settings, list them with the
+    /// Change settings of a run while it is trained, such as lr=3e-4; without settings, list them with the
     /// values in force
     ///
     /// The worker saves a checkpoint after its present step and continues with the new values. They can be the learning
@@ -66,10 +68,45 @@ enum Command {
     Set {
         #[command(flatten)]
         run: Run,
-        /// Name of a setting, such as learning_rate or optimizer.gamma or gamma, and its new value; those of one
+        /// Name of a setting, such as lr or optimizer.gamma or gamma, and its new value; those of one
         /// command take effect together
         #[arg(value_name = "KEY=VALUE", value_parser = super::assignment)]
         settings: Vec<(String, String)>,
+    },
+    /// Give a run tags, or take tags away; without tags, print those that it has
+    ///
+    /// `runs list --filter 'tag = TAG'` finds the runs of a tag, and --group-by tags groups by them.
+    Tag {
+        #[command(flatten)]
+        run: Run,
+        /// The tags, also separated by commas
+        #[arg(value_name = "TAG", value_delimiter = ',')]
+        tags: Vec<String>,
+        /// Take these tags away
+        #[arg(long, requires = "tags")]
+        remove: bool,
+    },
+    /// Give a run a title, which lists and plots show instead of its preset's; its folder keeps its name
+    Rename {
+        #[command(flatten)]
+        run: Run,
+        /// The title; '' for the preset's own
+        #[arg(value_name = "NAME")]
+        title: String,
+    },
+    /// Move runs to the desktop's trash, with their curves and checkpoints
+    ///
+    /// A run that is trained, here or on another machine, is refused, and then all stay.
+    Delete {
+        /// Names of runs, beginnings of them, or folders
+        #[arg(required = true, value_name = "RUN")]
+        deleted: Vec<OsString>,
+        /// Do not ask; needed where no terminal can answer
+        #[arg(long)]
+        yes: bool,
+        /// Delete them at once, without the trash
+        #[arg(long)]
+        forever: bool,
     },
     /// Read everything in the folders of runs or sweeps, and report what is intact and what is damaged
     ///
@@ -175,6 +212,9 @@ pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
         Command::Watch { run, tensorboard } => watch::run(location.find(&run.run)?, tensorboard.as_deref()),
         Command::Stop(run) => watch::stop(location.find(&run.run)?),
         Command::Set { run, settings } => watch::set(&location.find(&run.run)?, settings),
+        Command::Tag { run, tags, remove } => edit::tag(&location.find(&run.run)?, tags, *remove),
+        Command::Rename { run, title } => edit::rename(&location.find(&run.run)?, title),
+        Command::Delete { deleted, yes, forever } => edit::delete(&location, deleted, *yes, *forever),
         Command::Check { folders, repair } => show::check(&location, folders, *repair),
         Command::Export { checkpoint, out, model, tensorboard, worker } => match (out, model, tensorboard) {
             (Some(out), ..) => export::run(&location, &checkpoint.name, out),

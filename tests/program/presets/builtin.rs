@@ -348,6 +348,31 @@ fn every_shown_name_of_a_rule_is_accepted() {
 }
 
 #[test]
+fn lr_is_the_learning_rate_wherever_that_is_set() {
+    let rate = |preset: &LandscapePreset| preset.spec().optimizers[0].rule.learning_rate.get();
+    assert_eq!(rate(&set("optimizers[0].rule.lr", "0.25")), 0.25);
+    assert_eq!(rate(&set("optimizers[0].rule", "signum(lr: 0.25)")), 0.25);
+    assert_eq!(
+        rate(&in_file("Adam(learning_rate", "Adam(lr")),
+        rate(&in_file("Adam(learning_rate", "Adam(learning_rate"))
+    );
+    let built_in = |name: &str| &built_ins().iter().find(|built_in| built_in.name == name).unwrap().preset;
+    assert_eq!(built_in("mnist").with("lr", "0.25").unwrap().training().unwrap().learning_rate.get(), 0.25);
+    let rows = |key: &str| format!("(of: Of({key}, [0, 1, 2]), from: 0.01, to: 1, count: 3, spacing: Log)");
+    let axis = |key: &str| built_in("fig2a").with("rows", &rows(key));
+    assert_eq!(axis("lr").unwrap(), axis("LearningRate").unwrap());
+    assert_eq!(built_in("mnist").with("title", "lr: 1").unwrap().title(), "lr: 1");
+    // Mistakes are shown where they are in the file.
+    let text = GOOD.replace("learning_rate", "lr");
+    let fault = fault_of(&text.replace("noise: 1.0", "lr: 1.0, noize: 1.0"));
+    let line = text.lines().find(|line| line.contains("noise: 1.0")).unwrap();
+    assert_eq!(fault.column, line.find("noise").unwrap() + 1, "{fault}");
+    assert!(fault.to_string().contains("lr: 1.0"), "{fault}");
+    let fault = fault_of(&text.replace("lr: ", "lr: -"));
+    assert!(fault.to_string().contains("lr: -"), "{fault}");
+}
+
+#[test]
 fn every_shown_name_of_a_landscape_is_accepted() {
     for kind in LandscapeKind::ALL {
         for name in typed(kind.name(), kind.key()) {

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::dataset::text::TokenizerKind;
 use valleyscope_experiments::dataset::text::{
-    Corpus, Split, TextError, TextNeeds, TextSource, TextSources, obtain, status,
+    Corpus, Split, TextError, TextNeeds, TextSource, TextSources, obtain, status, synthetic_text,
 };
 
 use crate::says::says;
@@ -208,6 +208,10 @@ fn the_status_predicts_the_corpus_without_making_tokens() {
     let data_status = seen(&DataChoice::Automatic, GPT2).unwrap();
     assert_eq!((data_status.source, data_status.vocabulary), (TextSource::Text(input), Some(50_257)));
     assert!(data_status.warnings.is_empty());
+    let characters = |text: &str| text.chars().collect::<std::collections::BTreeSet<_>>().len();
+    assert_eq!(seen(&DataChoice::Automatic, CHAR).unwrap().vocabulary_size().unwrap(), characters(&TEXT[..40_000]));
+    let synthetic = seen(&DataChoice::Synthetic, CHAR).unwrap().vocabulary_size().unwrap();
+    assert_eq!(synthetic, characters(&synthetic_text()));
     assert_eq!(count(cache.path()), 0, "nothing is made");
     let made = place.path().join("made");
     let meta = make(&[text], TokenizerKind::Char, &made).unwrap();

@@ -46,7 +46,7 @@ const LOSSES: Dialect = Dialect {
     most_parameters: MOST_PARAMETERS,
     parameter: "parameter",
     // A typed landscape has these fields in a preset besides its parameters.
-    reserved: &["name", "text", "rotation_degrees"],
+    reserved: &["name", "text", "rotation_degrees", "lr"],
 };
 
 #[derive(Clone, Debug)]

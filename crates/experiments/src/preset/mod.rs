@@ -54,7 +54,7 @@ pub use lesson::{Claim, Comparison, LessonFigure, LessonMark, LessonStep, first_
 pub use lesson_draft::LessonDraft;
 pub use library::{BuiltIn, Library, Loaded, PresetSource, UserPreset, built_ins, next_lesson};
 pub use listed::{ListedSetting, SettingOwner};
-pub use read::{Fault, PresetError};
+pub use read::{Fault, PresetError, SHORT_NAMES, full_name};
 use simulations::check_simulations;
 pub use simulations::{LETTERS, PresetSimulation, TitledSimulation, titles_side_by_side};
 pub use titles::{

@@ -10,6 +10,7 @@ use std::{fmt, io};
 use ron::error::Error as RonError;
 use ron::extensions::Extensions;
 use valleyscope_engine::landscape::LandscapeKind;
+use valleyscope_engine::setting::LEARNING_RATE;
 use valleyscope_engine::terminal_escape::{is_unseen, visible};
 use valleyscope_runs::plain_file;
 use valleyscope_runs::plain_file::Links;
@@ -64,13 +65,55 @@ fn text_of_bytes(bytes: Vec<u8>, origin: &str) -> Result<String, PresetError> {
     })
 }
 
+/// The short names of settings, with the names that presets are written with.
+pub const SHORT_NAMES: [(&str, &str); 1] = [("lr", LEARNING_RATE.key)];
+
+/// Returns the name that presets are written with, of a setting that may be named by its short name.
+pub fn full_name(name: &str) -> &str {
+    SHORT_NAMES.iter().find(|(short, _)| *short == name).map_or(name, |(_, full)| full)
+}
+
+/// Returns the text with the full names of settings, and the ranges in it of the letters that were added.
+pub(super) fn with_full_names(text: &str) -> (Cow<'_, str>, Vec<Range<usize>>) {
+    let mut tokens = Lexer::new(text).peekable();
+    let (mut full, mut added, mut copied) = (String::new(), Vec::new(), 0);
+    while let Some((span, token)) = tokens.next() {
+        let word = &text[span.clone()];
+        let name = match tokens.peek() {
+            Some((_, Token::Colon)) => full_name(word),
+            // What varies along an axis is written so.
+            _ if word == "lr" => "LearningRate",
+            _ => word,
+        };
+        if token == Token::Word && name != word {
+            full += &text[copied..span.start];
+            full += name;
+            added.push(full.len() - (name.len() - word.len())..full.len());
+            copied = span.end;
+        }
+    }
+    if added.is_empty() {
+        return (Cow::Borrowed(text), added);
+    }
+    full += &text[copied..];
+    (Cow::Owned(full), added)
+}
+
+/// Returns the fault at a span of the text with full names, at its place in `text`.
+fn fault(origin: &str, text: &str, added: &[Range<usize>], span: Range<usize>, message: String) -> PresetError {
+    let place =
+        |at: usize| at - added.iter().map(|added| at.clamp(added.start, added.end) - added.start).sum::<usize>();
+    PresetError::Content(Box::new(Fault::new(origin, text, place(span.start)..place(span.end), message)))
+}
+
 /// Parses and validates the preset in `text`; errors name `origin` as the file.
 pub(super) fn parse(text: &str, origin: &str) -> Result<Preset, PresetError> {
     let preset = parse_fields(text, origin)?;
     let text = without_mark(text);
     check_preset(&preset).map_err(|broken| {
-        let span = Outline::of(text).value(&broken.path).unwrap_or(0..0);
-        PresetError::Content(Box::new(Fault::new(origin, text, span, broken.to_string())))
+        let (full, added) = with_full_names(text);
+        let span = Outline::of(&full).value(&broken.path).unwrap_or(0..0);
+        fault(origin, text, &added, span, broken.to_string())
     })?;
     Ok(preset)
 }
@@ -78,16 +121,16 @@ pub(super) fn parse(text: &str, origin: &str) -> Result<Preset, PresetError> {
 /// Parses the preset in `text` without checking that the fields fit each other.
 pub(super) fn parse_fields(text: &str, origin: &str) -> Result<Preset, PresetError> {
     let text = without_mark(text);
-    let fault = |span, message| PresetError::Content(Box::new(Fault::new(origin, text, span, message)));
     if let Some((span, message)) = exceeded(text) {
-        return Err(fault(span, message));
+        return Err(fault(origin, text, &[], span, message));
     }
-    format().from_str(&with_readable_names(text)).map_err(|error| {
-        let outline = Outline::of(text);
-        let (span, message) = wrong_kind(text, outline)
-            .or_else(|| wrong_version(text, outline))
-            .unwrap_or_else(|| explain(text, outline, &error));
-        fault(span, message)
+    let (full, added) = with_full_names(text);
+    format().from_str(&with_readable_names(&full)).map_err(|error| {
+        let outline = Outline::of(&full);
+        let (span, message) = wrong_kind(&full, outline)
+            .or_else(|| wrong_version(&full, outline))
+            .unwrap_or_else(|| explain(&full, outline, &error));
+        fault(origin, text, &added, span, message)
     })
 }
 

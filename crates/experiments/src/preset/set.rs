@@ -70,6 +70,7 @@ impl Preset {
 
     /// Returns the paths in the file for a path on the command line.
     fn paths(&self, path: &str) -> Vec<String> {
+        let path = &path.split('.').map(read::full_name).collect::<Vec<_>>().join(".");
         let first = &path[..path.find(['.', '[']).unwrap_or(path.len())];
         let of_file: &[&str] = match self {
             Preset::Landscape(_) => &["simulations", "view", "lesson"],
@@ -78,7 +79,7 @@ impl Preset {
             _ => &["runs"],
         };
         if of_file.contains(&first) || ["version", "title", "description"].contains(&first) {
-            return vec![path.to_owned()];
+            return vec![path.clone()];
         }
         self.places().iter().map(|place| format!("{place}.{path}")).collect()
     }
@@ -137,7 +138,7 @@ impl Field<'_> {
             value.starts_with(|c: char| c.is_ascii_alphabetic())
                 && value.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
         };
-        let mut value = with_key(value.trim());
+        let mut value = read::with_full_names(&with_key(value.trim())).0.into_owned();
         for _ in 0..MOST_NAMES {
             let text = self.text_with(&value)?;
             // The reader reaches the first path first.

@@ -19,6 +19,7 @@ use valleyscope_runs::SettingChange;
 
 use super::{Dataset, DeviceChoice, NotFinite, RunSpec};
 use crate::dataset::DataChoice;
+use crate::preset::full_name;
 use crate::view::ticks::grouped;
 
 /// A group of fields.
@@ -342,10 +343,11 @@ fn unknown(path: &str, settings: &[SettingValue]) -> String {
 /// omitted. A name without such a setting is returned unchanged.
 pub fn live_path(name: &str, settings: &[SettingValue]) -> String {
     let name = name.replace('-', "_");
+    let name = full_name(&name);
     let paths = || settings.iter().map(|setting| &*setting.path.path);
     let has_key = |path: &&str| path.rsplit_once('.').is_some_and(|(_, key)| key == name);
     let found = paths().find(|path| *path == name).or_else(|| paths().find(has_key));
-    found.map_or(name.clone(), str::to_owned)
+    found.unwrap_or(name).to_owned()
 }
 
 /// Lists the settings that differ between two states of a training.

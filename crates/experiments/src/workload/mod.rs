@@ -13,6 +13,7 @@ mod requirements;
 mod runs;
 
 use std::collections::BTreeMap;
+use std::error::Error;
 
 use form::{FieldInfo, FormSection, Value};
 use valleyscope_engine::setting::SettingValue;
@@ -114,6 +115,12 @@ pub trait Workload {
     ///
     /// Returns an error where the names, lengths and headers of files show that it could not begin.
     fn data_status(&self) -> DataStatusResult;
+
+    /// Sets the fields that are left to the data, such as a vocabulary, as a run's config has all of them. Reads the data
+    /// where that is needed, and fails where they do not fit.
+    fn complete(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.data_status().map(drop)
+    }
 
     /// Returns the device of the first run.
     fn device(&self) -> DeviceChoice {

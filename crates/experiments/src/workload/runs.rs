@@ -1,6 +1,7 @@
 //! Presets of trainings: their specs, and the settings that trainings of all workloads share.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::RuleSpec;
@@ -79,6 +80,11 @@ pub trait RunSpec: Clone + Sized + 'static {
 
     /// Returns the data that the training would use if it began now; see [`Workload::data_status`].
     fn data_status(&self) -> DataStatusResult;
+
+    /// Sets what is left to the data; see [`Workload::complete`].
+    fn complete(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.data_status().map(drop)
+    }
 
     /// Returns the model's settings in words, without its kind: a training continues only from checkpoints of an equal
     /// model.
@@ -200,6 +206,10 @@ impl<S: RunSpec> Workload for RunsPreset<S> {
     fn data_status(&self) -> DataStatusResult {
         let run = self.runs.first().ok_or("the preset has no runs; give it one")?;
         run.data_status()
+    }
+
+    fn complete(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.runs.iter_mut().try_for_each(S::complete)
     }
 
     fn check_processes(&self, processes: usize) -> Result<(), String> {

@@ -155,18 +155,18 @@ fn tidying_removes_checkpoints_of_later_steps_first() {
     }
     for step in [10, 20, 30] {
         save(&folder, step, &run, progress(&run));
-        checkpoint::tidy(&folder, step, None, None).unwrap();
+        checkpoint::tidy(&folder, step, |_| false).unwrap();
     }
     assert_eq!(checkpoint::steps(&folder).unwrap(), [20, 30, 70, 80]);
 }
 
 #[test]
-fn tidying_keeps_the_last_two_the_best_and_every_nth() {
+fn tidying_keeps_the_last_two_and_those_that_are_kept() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     for step in [10, 20, 30, 40, 50, 60] {
         save(&folder, step, &run, progress(&run));
-        checkpoint::tidy(&folder, step, Some(20), Some(30)).unwrap();
+        checkpoint::tidy(&folder, step, |step| step == 20 || step == 30).unwrap();
     }
     assert_eq!(checkpoint::steps(&folder).unwrap(), [20, 30, 50, 60]);
     // Tensors without a description are no checkpoint.

@@ -179,6 +179,26 @@ fn a_change_survives_the_loss_of_its_event_and_is_undone_by_going_back() {
 }
 
 #[test]
+fn the_checkpoint_before_a_change_stays_until_the_run_has_finished() {
+    let stage = Stage::new();
+    let eval_every = EvaluationInterval::new(100_000).unwrap();
+    let run = stage.run(MnistSpec { eval_every, ..quick(700) });
+    let mut child = worker(&run, false).spawn().unwrap();
+    wait_for(&run, &mut child, 5);
+    let at = change(&run, &mut child, &[("optimizer.gamma", 0.4)]).unwrap();
+    wait_for(&run, &mut child, at + 50);
+    kill(child);
+    assert!(checkpoint::steps(&run).unwrap().contains(&at));
+    let mut child = worker(&run, true).spawn().unwrap();
+    wait_for(&run, &mut child, history(&run).step() + 50);
+    kill(child);
+    let end = (at + 10).to_string();
+    assert!(to_the_end(&by_hand(&run, at, &[("steps", &end)]), true).status.success());
+    assert!(to_the_end(&run, true).status.success());
+    assert!(!checkpoint::steps(&run).unwrap().contains(&at));
+}
+
+#[test]
 fn the_steps_in_force_are_those_of_the_last_command_of_either_kind() {
     let stage = Stage::new();
     let run = stage.run(quick(100_000));

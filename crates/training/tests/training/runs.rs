@@ -247,6 +247,14 @@ fn the_learning_rate_follows_the_schedule() {
 }
 
 #[test]
+fn a_sample_every_0_steps_is_none() {
+    let stage = Stage::new();
+    let run = tiny(&stage, &[("sample.every", "0"), ("steps", "5")]);
+    assert!(to_the_end(&run, false).status.success());
+    assert!(history(&run).samples().is_empty());
+}
+
+#[test]
 fn writes_text_on_command() {
     let stage = Stage::new();
     let run = tiny(&stage, &[("steps", "1000000"), ("sample.every", "1000000")]);

@@ -222,6 +222,19 @@ impl TextStatus {
         let vocabulary = (wanted.tokenizer == TokenizerKind::Gpt2).then(|| Tokenizer::Gpt2.vocabulary_size());
         TextStatus { source, vocabulary, warnings: Vec::new(), files: Vec::new() }
     }
+
+    /// Returns the number of distinct tokens, and reads the text where it depends on that.
+    pub fn vocabulary_size(&self) -> Result<usize, TextError> {
+        if let Some(size) = self.vocabulary {
+            return Ok(size);
+        }
+        if self.source == TextSource::Synthetic {
+            return Ok(Alphabet::of(&synthetic_text()).characters().len());
+        }
+        let fraction = ValidationFraction::clamped(VALIDATION_FRACTION);
+        let text = Preparation { files: &self.files, tokenizer: TokenizerKind::Char, fraction, replace: false };
+        Ok(text.read(&mut |_| {}, &|| false)?.plan.tokenizer.vocabulary_size())
+    }
 }
 
 /// Predicts the outcome of [`obtain`].

@@ -2,6 +2,8 @@
 
 mod shape;
 
+use std::error::Error;
+
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::RuleSpec;
 use valleyscope_engine::quantity::{
@@ -19,7 +21,7 @@ use super::{
     Common, CommonMut, Course, DataStatus, DataStatusResult, Dataset, DeviceChoice, Needs, NotFinite, RunSpec,
     RunsPreset, Sharing, WorkloadInfo,
 };
-use crate::dataset::text::{TextNeeds, TextSource, TextSources, TokenizerKind};
+use crate::dataset::text::{TextNeeds, TextSource, TextSources, Tokenizer, TokenizerKind};
 use crate::dataset::{DataChoice, text};
 use crate::view::ticks::grouped;
 
@@ -162,7 +164,8 @@ const FIELDS: &[Section<Gpt2Spec>] = &[
             size("shape.heads", "Heads", "Attention heads of a block").at(|it| number(&mut it.shape.heads)),
             size("shape.width", "Width", "Numbers for a token").at(|it| number(&mut it.shape.width)),
             size("shape.context", "Context", "The most tokens in a sequence").at(|it| number(&mut it.shape.context)),
-            size("shape.vocabulary", "Vocabulary", "Different tokens").at(|it| number(&mut it.shape.vocabulary)),
+            size("shape.vocabulary", "Vocabulary", "Different tokens; 0 for those of the data")
+                .at(|it| number(&mut it.shape.vocabulary)),
             FieldInfo::other("shape.bias", "Biases", "Of linear layers and normalisations")
                 .at(|it| Some(Value::Switch(&mut it.shape.bias))),
             FieldInfo::other(
@@ -256,7 +259,7 @@ const FIELDS: &[Section<Gpt2Spec>] = &[
                 SampleInterval::NAME,
                 "Sample every",
                 SampleInterval::RANGE,
-                "Steps between texts that the model writes",
+                "Steps between texts that the model writes; 0 for none",
             )
             .bookkeeping()
             .at(|it| number(&mut it.sample.as_mut()?.every)),
@@ -304,6 +307,16 @@ impl Gpt2Spec {
         TextNeeds { tokenizer: self.tokenizer, context: self.shape.context as usize }
     }
 
+    /// Returns the shape, with an estimate of the vocabulary where that is left to the data.
+    fn estimated_shape(&self) -> Gpt2Shape {
+        let vocabulary = match (self.shape.vocabulary, self.tokenizer) {
+            (0, TokenizerKind::Gpt2) => Tokenizer::Gpt2.vocabulary_size() as u32,
+            (0, TokenizerKind::Char) => Gpt2Shape::CHARACTERS.vocabulary,
+            (known, _) => known,
+        };
+        Gpt2Shape { vocabulary, ..self.shape }
+    }
+
     /// Refuses data with more distinct tokens than the model's vocabulary.
     pub fn check_vocabulary(&self, needed: usize) -> Result<(), String> {
         let known = self.shape.vocabulary;
@@ -320,7 +333,7 @@ impl Gpt2Spec {
         if self.shape.check().is_err() {
             return String::new();
         }
-        let [parameters, tokens] = [self.shape.parameters(), self.tokens_per_step()].map(grouped);
+        let [parameters, tokens] = [self.estimated_shape().parameters(), self.tokens_per_step()].map(grouped);
         format!("{parameters} parameters, {tokens} tokens a step")
     }
 
@@ -353,7 +366,7 @@ impl RunSpec for Gpt2Spec {
                 checkpoint_every: self.checkpoint_every.get() as u64,
                 keep_every: self.keep_every.map(|every| every.get() as u64),
                 measure_every: self.measure_every.get() as u64,
-                sample_every: self.sample.map(|sample| sample.every.get() as u64),
+                sample_every: self.sample.map(|sample| sample.every.get() as u64).filter(|every| *every > 0),
                 not_finite: self.not_finite,
             },
             data: &self.data,
@@ -396,22 +409,24 @@ impl RunSpec for Gpt2Spec {
     }
 
     fn needs(&self, sequences: u64) -> Needs {
-        let parameters = self.shape.parameters();
+        let shape = self.estimated_shape();
+        let parameters = shape.parameters();
         let bytes = if self.precision == Gpt2Precision::Float64 { 8 } else { 4 };
-        let activations = self.shape.activations(sequences, self.precision, self.attention);
+        let activations = shape.activations(sequences, self.precision, self.attention);
         // Forward and backward pass, and the scores of attention.
-        let [layers, width, context] = [self.shape.layers, self.shape.width, self.shape.context].map(f64::from);
+        let [layers, width, context] = [shape.layers, shape.width, shape.context].map(f64::from);
         let matrices = parameters as f64 - context * width;
         let tokens = context * (sequences * self.accumulation.get() as u64) as f64;
         let step_operations = (6.0 * matrices + 12.0 * layers * width * context) * tokens;
         let course = self.common().course;
-        Needs::of_model(&self.shape.tensors(), bytes, &self.optimizer, &course, activations, step_operations)
+        Needs::of_model(&shape.tensors(), bytes, &self.optimizer, &course, activations, step_operations)
     }
 
     fn data_status(&self) -> DataStatusResult {
         let text::TextStatus { source, vocabulary, warnings, .. } =
             text::status(&self.data, self.wanted(), &TextSources::of_this_machine())?;
-        vocabulary.map_or(Ok(()), |needed| self.check_vocabulary(needed))?;
+        let known = vocabulary.filter(|_| self.shape.vocabulary > 0);
+        known.map_or(Ok(()), |needed| self.check_vocabulary(needed))?;
         let is_fallback = source == TextSource::Synthetic && self.data == DataChoice::Automatic;
         let data = if is_fallback {
             "made-up text, as no real text was found. Choose a folder that holds some; `valleyscope data text` makes \
@@ -421,6 +436,14 @@ impl RunSpec for Gpt2Spec {
             source.to_string()
         };
         Ok(DataStatus { data, is_fallback, warnings })
+    }
+
+    fn complete(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let needed = text::status(&self.data, self.wanted(), &TextSources::of_this_machine())?.vocabulary_size()?;
+        if self.shape.vocabulary == 0 {
+            self.shape.vocabulary = needed as u32;
+        }
+        Ok(self.check_vocabulary(needed)?)
     }
 
     fn model(&self) -> String {

@@ -16,7 +16,8 @@ pub struct Gpt2Shape {
     pub width: u32,
     /// The largest number of tokens in a sequence.
     pub context: u32,
-    /// The number of distinct tokens.
+    /// The number of distinct tokens; 0 for those of the data, until a run is made.
+    #[serde(default)]
     pub vocabulary: u32,
     /// Whether linear layers and normalisations have biases.
     #[serde(default)]
@@ -99,15 +100,15 @@ impl Gpt2Shape {
 
     /// Checks the shape, and returns the first rule that it breaks.
     pub fn check(&self) -> Result<(), SpecError> {
-        for (path, found, most) in [
-            ("layers", self.layers, 256),
-            ("heads", self.heads, 256),
-            ("width", self.width, 1 << 16),
-            ("context", self.context, 1 << 17),
-            ("vocabulary", self.vocabulary, 1 << 20),
+        for (path, found, least, most) in [
+            ("layers", self.layers, 1, 256),
+            ("heads", self.heads, 1, 256),
+            ("width", self.width, 1, 1 << 16),
+            ("context", self.context, 1, 1 << 17),
+            ("vocabulary", self.vocabulary, 0, 1 << 20),
         ] {
-            if !(1..=most).contains(&found) {
-                return broken(path, format!("must be a whole number from 1 to {most}, found {found}"));
+            if !(least..=most).contains(&found) {
+                return broken(path, format!("must be a whole number from {least} to {most}, found {found}"));
             }
         }
         if !self.width.is_multiple_of(self.heads) {
