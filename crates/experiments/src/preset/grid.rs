@@ -12,6 +12,7 @@ use valleyscope_engine::quantity::{
 use valleyscope_engine::spec_error::{SpecError, broken};
 use valleyscope_engine::sweep::{LearningRates, Spacing};
 
+use super::read::full_name;
 use super::{FormatVersion, Preset, check_preset};
 use crate::dataset::DataChoice;
 use crate::workload::form::Value;
@@ -167,7 +168,7 @@ impl FromStr for Variation {
                 return Err(format!("`{setting}` takes the value {value} twice"));
             }
         }
-        Ok(Variation { setting: setting.to_owned(), text: text.to_owned(), values })
+        Ok(Variation { setting: full_name(setting).to_owned(), text: text.to_owned(), values })
     }
 }
 
