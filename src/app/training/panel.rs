@@ -205,7 +205,6 @@ impl TrainingPanel {
 impl RegisteredTab for TrainingPanel {
     const INFO: TabInfo = TabInfo {
         title: "Real workloads",
-        help_name: "real workloads",
         preset_kinds: Preset::WORKLOADS,
         presets_heading: "Real workloads",
         keys: &[],
