@@ -121,7 +121,8 @@ impl FolderFacts {
 
 impl fmt::Display for Facts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "valleyscope {} for {}\n", env!("CARGO_PKG_VERSION"), target())?;
+        let [version, system, processor] = [env!("CARGO_PKG_VERSION"), env::consts::OS, env::consts::ARCH];
+        writeln!(f, "valleyscope {version} for {system} on {processor}\n")?;
         self.write_machine(f)?;
         self.write_window(f)?;
         self.worker.write(f)?;
@@ -202,19 +203,6 @@ fn line(f: &mut fmt::Formatter<'_>, label: &str, text: &str) -> fmt::Result {
     writeln!(f, "{label:<11} {text}")
 }
 
-fn target() -> String {
-    let abi = if cfg!(target_env = "musl") {
-        " (musl)"
-    } else if cfg!(target_env = "gnu") {
-        " (GNU)"
-    } else if cfg!(target_env = "msvc") {
-        " (MSVC)"
-    } else {
-        ""
-    };
-    format!("{} on {}{abi}", std::env::consts::OS, std::env::consts::ARCH)
-}
-
 /// The facts found on a machine.
 #[derive(Clone, Debug)]
 pub struct Facts {
@@ -272,15 +260,12 @@ static ZENITY: Need = Need {
 impl Facts {
     pub fn of_this_machine() -> Facts {
         let display = Display::here();
-        let (display_name, display_answers) = detect_display(display);
         let has_window = cfg!(feature = "app");
-        let mut missing = Vec::new();
-        if has_window {
-            let mut needs = machine::for_window(display);
-            if cfg!(target_os = "linux") && display.is_some() && !machine::has_portal() {
-                needs.push(&ZENITY);
-            }
-            missing = machine::missing(needs);
+        let mut missing = if has_window { machine::missing(machine::for_window(display)) } else { Vec::new() };
+        // Without its libraries, nothing can connect.
+        let display_answers = display.is_none() || !missing.is_empty() || answers();
+        if has_window && cfg!(target_os = "linux") && display.is_some() && !machine::has_portal() {
+            missing.extend(machine::missing(vec![&ZENITY]));
         }
         Facts {
             processor: Processor::here(),
@@ -288,7 +273,7 @@ impl Facts {
             has_window,
             adapters: adapters(display),
             display,
-            display_name,
+            display_name: display_name(display),
             display_answers,
             missing,
             worker: WorkerFacts::here(),
@@ -300,48 +285,14 @@ impl Facts {
     }
 }
 
-/// Describes the display for users, and detects whether a server answers for it, as far as that can be determined.
-fn detect_display(display: Option<Display>) -> (String, bool) {
-    let value = |name: &str| env::var(name).unwrap_or_default();
-    match display {
-        Some(Display::X11) => {
-            let name = value("DISPLAY");
-            // A display has a number after a colon, such as `:0` or `host:10.0`.
-            let answers = name.contains(':') && x11_socket(&name).is_none_or(|socket| is_served(&socket));
-            (format!("DISPLAY={name}"), answers)
-        }
-        Some(Display::Wayland) => {
-            let name = value("WAYLAND_DISPLAY");
-            if name.is_empty() {
-                return ("WAYLAND_SOCKET".to_owned(), true);
-            }
-            let socket = Path::new(&value("XDG_RUNTIME_DIR")).join(&name);
-            (format!("WAYLAND_DISPLAY={name}"), is_served(&socket))
-        }
-        Some(Display::Native) | None => (String::new(), true),
-    }
-}
-
-/// The socket of an X11 display on this machine, such as `:0` or `:0.1`.
-fn x11_socket(display: &str) -> Option<PathBuf> {
-    let number = display.strip_prefix(':')?.split('.').next()?;
-    Some(PathBuf::from(format!("/tmp/.X11-unix/X{number}")))
-}
-
-#[cfg(target_os = "linux")]
-fn is_served(socket: &Path) -> bool {
-    use std::os::linux::net::SocketAddrExt;
-    use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::net::{SocketAddr, UnixStream};
-
-    // An X server also listens on an abstract socket of the same name.
-    let abstract_name = SocketAddr::from_abstract_name(socket.as_os_str().as_bytes());
-    UnixStream::connect(socket).is_ok() || abstract_name.is_ok_and(|name| UnixStream::connect_addr(&name).is_ok())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_served(_socket: &Path) -> bool {
-    true
+/// Returns the variable that names the display, with its value.
+fn display_name(display: Option<Display>) -> String {
+    let variable = match display {
+        Some(Display::X11) => "DISPLAY",
+        Some(Display::Wayland) => "WAYLAND_DISPLAY",
+        Some(Display::Native) | None => return String::new(),
+    };
+    format!("{variable}={}", env::var(variable).unwrap_or_default())
 }
 
 fn data() -> Option<(PathBuf, Vec<String>)> {
@@ -401,6 +352,17 @@ fn adapters(display: Option<Display>) -> Vec<Adapter> {
     .unwrap_or_default()
 }
 
+/// Connects to the display as the window does, which is possible on the main thread only.
+#[cfg(feature = "app")]
+fn answers() -> bool {
+    std::panic::catch_unwind(|| eframe::EventLoopBuilder::<()>::default().build().is_ok()).unwrap_or(true)
+}
+
+#[cfg(not(feature = "app"))]
+fn answers() -> bool {
+    true
+}
+
 #[cfg(not(feature = "app"))]
 fn adapters(_display: Option<Display>) -> Vec<Adapter> {
     Vec::new()
@@ -455,7 +417,9 @@ fn model() -> Option<String> {
 
 #[cfg(not(any(target_os = "macos", target_os = "windows")))]
 fn model() -> Option<String> {
-    field(&fs::read_to_string("/proc/cpuinfo").ok()?, "model name").map(str::to_owned)
+    let text = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let (_, model) = text.lines().find(|line| line.starts_with("model name"))?.split_once(':')?;
+    Some(model.trim().to_owned())
 }
 
 fn features() -> Vec<(&'static str, bool)> {
@@ -471,14 +435,6 @@ fn features() -> Vec<(&'static str, bool)> {
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     Vec::new()
-}
-
-/// Finds the value of the first line `name: value`.
-fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    text.lines().find_map(|line| {
-        let (key, value) = line.split_once(':')?;
-        (key.trim() == name).then(|| value.trim())
-    })
 }
 
 /// The training worker, as far as it is installed.

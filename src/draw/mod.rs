@@ -28,7 +28,7 @@ pub use curves::{CurveAxis, CurveLines, CurvePlot, metric_scale};
 pub use diagnostics::{CurvePoint, DiagnosticCurve};
 pub use figure::{
     COLUMN_MM, Compared, CurveMark, Curves, Figure, Options, PAGE_MM, RunPlots, TimeAxis, TrainedRun, Trajectories,
-    TrajectoriesError,
+    TrajectoriesError, small_picture,
 };
 pub use map::{Map, MapColors, SharedOptimizer, Swatch, shared_optimizers};
 pub use projection::{PlaneMark, Projection, SpaceProjection};

@@ -52,8 +52,8 @@ fn pages_match_the_program() {
 }
 
 fn keys() -> String {
-    let group = |(heading, keys): (&str, Vec<(String, String)>)| {
-        let rows = keys.into_iter().map(|(keys, effect)| [escaped(&keys), escaped(&effect)]);
+    let group = |(heading, keys): (&str, &[(&str, &str)])| {
+        let rows = keys.iter().map(|(keys, effect)| [escaped(keys), escaped(effect)]);
         format!("\n## {heading}\n\n{}", table(["keys", "action"], rows))
     };
     format!("# Keys\n\nOn macOS, Ctrl is Cmd.\n{}", shortcuts().into_iter().map(group).collect::<String>())

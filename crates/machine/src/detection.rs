@@ -49,18 +49,7 @@ pub fn has_nvidia_gpu() -> bool {
 
 fn is_on_path(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).any(|folder| is_executable(&folder.join(program)))
-}
-
-#[cfg(unix)]
-fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_executable(path: &Path) -> bool {
-    path.is_file()
+    env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 /// Whether the system's loader opens this library, as winit and wgpu do.

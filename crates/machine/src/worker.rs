@@ -13,7 +13,7 @@
 //! | `setup.log` | the output of a set-up in the background |
 //! | `setup.cancel` | its presence asks the set-up to end |
 //!
-//! `setup.txt` has a line `name=value` for each field, with `\n` and `\\` for a newline and a backslash; it is replaced
+//! `setup.txt` has a line `name=value` for each field, the message last, which may have several lines; it is replaced
 //! atomically. Lines with other names are skipped.
 
 use std::env;
@@ -219,34 +219,22 @@ impl Drop for SetUp {
 impl SetUpStatus {
     fn to_text(&self) -> String {
         let state = STATES.iter().find(|(state, _)| *state == self.state).map_or("", |(_, name)| name);
-        let message = self.message.replace('\\', "\\\\").replace('\n', "\\n");
         let percent = self.percent.map(|percent| format!("percent={percent}\n")).unwrap_or_default();
-        let (step, steps) = self.step;
-        format!("state={state}\nmessage={message}\nstep={step}\nsteps={steps}\n{percent}")
+        let ((step, steps), message) = (self.step, &self.message);
+        format!("state={state}\nstep={step}\nsteps={steps}\n{percent}message={message}")
     }
 
     fn from_text(text: &str) -> Option<SetUpStatus> {
-        let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        let (fields, message) = text.split_once("\nmessage=")?;
+        let field = |name: &str| fields.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
         let (state, _) = STATES.into_iter().find(|(_, name)| field("state") == Some(name))?;
         Some(SetUpStatus {
             state,
-            message: unescaped(field("message")?),
+            message: message.to_owned(),
             step: (field("step")?.parse().ok()?, field("steps")?.parse().ok()?),
             percent: field("percent").and_then(|percent| percent.parse().ok()),
         })
     }
-}
-
-fn unescaped(text: &str) -> String {
-    let mut characters = text.chars();
-    let mut result = String::new();
-    while let Some(character) = characters.next() {
-        match character {
-            '\\' => result.extend(characters.next().map(|escaped| if escaped == 'n' { '\n' } else { escaped })),
-            other => result.push(other),
-        }
-    }
-    result
 }
 
 #[cfg(test)]

@@ -16,19 +16,20 @@ use super::event::{Started, now};
 use super::folder::{Notes, RunFolder};
 use super::history::RunHistory;
 use super::lock::{Lock, LockRefusal, LockState};
-use super::plain_file::{self, Links};
+use super::plain_file;
 use super::reader::RunReader;
 use super::session::bytes_after_lines;
 use super::status::Status;
 
+/// The reason why a run is neither repaired nor removed.
 #[derive(Debug, thiserror::Error)]
-pub enum RepairRefused {
+pub enum RunRefused {
     #[error("{0} is being written; wait until that has ended, or stop it first")]
     Busy(String),
     #[error("{run} may still be trained, on another machine: {status}")]
     MayLive { run: String, status: Status },
-    #[error("cannot lock {run}: {source}")]
-    Lock { run: String, source: io::Error },
+    #[error("cannot {action} {run}: {source}")]
+    File { action: &'static str, run: String, source: io::Error },
 }
 
 /// Reads and compares configs for a check: this crate treats them as text only.
@@ -52,13 +53,18 @@ impl RunFolder {
     /// # Errors
     ///
     /// Fails with `repair` if the run is, or may be, being trained.
-    pub fn check(&self, repair: bool, configs: &dyn ConfigReader) -> Result<Findings, RepairRefused> {
+    pub fn check(&self, repair: bool, configs: &dyn ConfigReader) -> Result<Findings, RunRefused> {
         let mut reader = RunReader::new(self.clone());
         let lock_state = LockState::of(self);
         let alive = matches!(lock_state, LockState::Held(_));
         let status = reader.poll().map(|_| Status::of(self, lock_state, reader.history(), now()));
         let open = status.as_ref().map_or(alive, |status| status.is_open() && !status.is_lost());
-        let _lock = if repair { Some(lock(self, open, status.as_ref().ok())?) } else { None };
+        let _lock = if repair {
+            check_closed(self, open, status.as_ref().ok())?;
+            Some(lock(self)?)
+        } else {
+            None
+        };
         // The lines that a worker wrote before the run was locked.
         let status = status.and_then(|status| reader.poll().map(|_| status));
         let (history, findings) = (reader.history(), Findings::new(repair));
@@ -74,18 +80,20 @@ impl RunFolder {
     }
 }
 
-fn lock(run: &RunFolder, open: bool, status: Option<&Status>) -> Result<Lock, RepairRefused> {
+/// Refuses a run that a worker trains or may train (`open`), as its status shows.
+fn check_closed(run: &RunFolder, open: bool, status: Option<&Status>) -> Result<(), RunRefused> {
     let name = visible_path(run.path());
     match status {
-        Some(status @ Status::Silent { .. }) if open => {
-            return Err(RepairRefused::MayLive { run: name, status: status.clone() });
-        }
-        _ if open => return Err(RepairRefused::Busy(name)),
-        _ => {}
+        _ if !open => Ok(()),
+        Some(status @ Status::Silent { .. }) => Err(RunRefused::MayLive { run: name, status: status.clone() }),
+        _ => Err(RunRefused::Busy(name)),
     }
+}
+
+fn lock(run: &RunFolder) -> Result<Lock, RunRefused> {
     Lock::take(run).map_err(|refusal| match refusal {
-        LockRefusal::Held(_) => RepairRefused::Busy(name),
-        LockRefusal::File(source) => RepairRefused::Lock { run: name, source },
+        LockRefusal::Held(_) => RunRefused::Busy(visible_path(run.path())),
+        LockRefusal::File(source) => RunRefused::of_file("lock", run, source),
     })
 }
 
@@ -422,34 +430,22 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<String> {
     Ok(renamed)
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum RemoveError {
-    #[error("{} is being trained; stop it first", .0.display())]
-    Alive(PathBuf),
-    #[error("{} may still be trained, on another machine: {status}", run.display())]
-    MayLive { run: PathBuf, status: Status },
-    #[error("cannot remove {}: {source}", run.display())]
-    File { run: PathBuf, source: io::Error },
+impl RunRefused {
+    fn of_file(action: &'static str, run: &RunFolder, source: io::Error) -> RunRefused {
+        RunRefused::File { action, run: visible_path(run.path()), source }
+    }
 }
 
 /// Checks that a run can be removed: no worker trains it, or may train it without being lost ([`Status::is_lost`]).
-pub fn check_removable(run: &RunFolder) -> Result<(), RemoveError> {
-    let path = run.path().to_owned();
+pub fn check_removable(run: &RunFolder) -> Result<(), RunRefused> {
     let status = RunReader::brief(run.clone()).status(now());
-    match status.map_err(|source| RemoveError::File { run: path.clone(), source })? {
-        Status::Running(_) | Status::Starting => Err(RemoveError::Alive(path)),
-        status @ Status::Silent { .. } if !status.is_lost() => Err(RemoveError::MayLive { run: path, status }),
-        _ => Ok(()),
-    }
+    let status = status.map_err(|source| RunRefused::of_file("remove", run, source))?;
+    check_closed(run, status.is_open() && !status.is_lost(), Some(&status))
 }
 
-pub fn remove(run: &RunFolder) -> Result<(), RemoveError> {
+pub fn remove(run: &RunFolder) -> Result<(), RunRefused> {
     check_removable(run)?;
-    let failed = |source| RemoveError::File { run: run.path().to_owned(), source };
-    // Holding the lock, so that no worker begins in the meantime.
-    let lock = plain_file::open(&run.lock(), Links::Refused).ok();
-    if lock.as_ref().is_some_and(|lock| lock.try_lock().is_err()) {
-        return Err(RemoveError::Alive(run.path().to_owned()));
-    }
-    fs::remove_dir_all(run.path()).map_err(failed)
+    // Held, so that no worker begins in the meantime.
+    let _lock = lock(run)?;
+    fs::remove_dir_all(run.path()).map_err(|source| RunRefused::of_file("remove", run, source))
 }

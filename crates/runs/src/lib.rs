@@ -51,9 +51,7 @@ mod words;
 pub use jiff::Timestamp;
 pub use valleyscope_machine::data_folder;
 
-pub use check::{
-    Condition, ConfigReader, Finding, Findings, RemoveError, RepairRefused, check_removable, remove, replace,
-};
+pub use check::{Condition, ConfigReader, Finding, Findings, RunRefused, check_removable, remove, replace};
 pub use checkpoint::{
     Checkpoint, CheckpointChoice, CheckpointOrigin, ChoiceError, OptimizerProgress, first_usable, link_checkpoint,
 };

@@ -17,7 +17,6 @@ use crate::app::shell::export::{ExportKind, ExportOptions, ExportSource, FileFor
 use crate::app::shell::files::FileContent;
 use crate::app::shell::graphics::Graphics;
 use crate::app::shell::jobs::Progress;
-use crate::app::shell::thumbnails::landscape_picture;
 use crate::draw::{Figure, RunPlots, Trajectories, encoded};
 use crate::export::TrajectoryArrays;
 use crate::export::animation::EncodeError;
@@ -26,8 +25,6 @@ use crate::player::{OptimizerHistory, PlayerCommand};
 
 /// The largest number of frames of an animation in the preview.
 const PREVIEW_FRAMES: u64 = 6;
-/// The size of a page's picture in the preview, in pixels.
-const PAGE_PX: [u32; 2] = [720, 460];
 /// The most bytes of the arrays of a run; of longer runs not every step is written.
 const MOST_BYTES: u64 = 256 << 20;
 const CANCELLED: &str = "It was cancelled.";
@@ -277,18 +274,13 @@ impl LandscapeExport {
             let advice = "Open a lesson, such as “A walk into the narrowing valley”, or begin one in the Edit menu.";
             return Err(format!("A web page plays a lesson, and this preset has none.\n\n{advice}"));
         }
-        let first = &self.lesson.lesson[0];
-        let (html, text, suffix) = match options.content {
-            0 => (self.lesson_page(progress)?, &first.text, ""),
-            _ => (notes_page(&self.lesson), &first.notes, " notes"),
+        let (html, suffix) = match options.content {
+            0 => (self.lesson_page(progress)?, ""),
+            _ => (notes_page(&self.lesson), " notes"),
         };
         let steps = self.lesson.lesson.len();
         let plural = if steps == 1 { "" } else { "s" };
-        let preview = Preview::Page {
-            title: self.lesson.title.clone(),
-            text: format!("1 / {steps}   {text}"),
-            picture: options.fitted(&landscape_picture(&self.lesson, PAGE_PX)),
-        };
+        let preview = Preview::Lesson { lesson: self.lesson.clone(), has_notes: options.content == 1 };
         let named = ExportOptions { title: format!("{}{suffix}", options.title), ..options.clone() };
         Ok(named.made(html.into_bytes(), preview, format!("{steps} step{plural}")))
     }

@@ -90,7 +90,6 @@ pub(crate) struct LandscapeTab {
 impl RegisteredTab for LandscapeTab {
     const INFO: TabInfo = TabInfo {
         title: "Landscape",
-        help_name: "the landscape",
         preset_kinds: &["Landscape"],
         presets_heading: "Landscapes",
         keys: &[

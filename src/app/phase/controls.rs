@@ -28,16 +28,6 @@ use crate::sweep::titles::{axis_label, axis_meanings};
 /// The height of the progress bar, in points.
 const BAR: f32 = 6.0;
 
-/// The relation of the settings under the controls to the computed ones.
-struct SettingsStatus {
-    /// True if the settings differ from the newest diagram's.
-    is_other: bool,
-    /// True if the settings wait for Run.
-    waits: bool,
-    is_complete: bool,
-    is_begun: bool,
-}
-
 impl PhasePanel {
     /// Shows the buttons, and the progress below them.
     pub(super) fn run_bar(&mut self, ui: &mut Ui, fault: Option<&SpecError>) {
@@ -48,7 +38,6 @@ impl PhasePanel {
         if !description.is_empty() {
             title.on_hover_text(description);
         }
-        let SettingsStatus { is_other, waits, .. } = self.settings_status(fault);
         ui.horizontal_wrapped(|ui| self.run_buttons(ui, fault));
         let height = BAR + 2.0 * (ui.text_style_height(&TextStyle::Small) + ui.spacing().item_spacing.y);
         ui.scope(|ui| {
@@ -62,7 +51,7 @@ impl PhasePanel {
                         self.progress(ui);
                     }
                 }
-                None if is_other && (waits || !self.diagrams.is_running()) => {
+                None if self.is_other() && (self.waits(fault) || !self.diagrams.is_running()) => {
                     progress_lines(ui, 0.0, ["Changed".to_owned(), self.to_compute()]);
                 }
                 None => self.progress(ui),
@@ -70,21 +59,39 @@ impl PhasePanel {
         });
     }
 
-    fn settings_status(&self, fault: Option<&SpecError>) -> SettingsStatus {
-        let diagram = &self.diagrams.newest().diagram;
-        let is_other = **diagram.spec() != self.editor.draft.sweep;
-        SettingsStatus {
-            is_other,
-            // Followed changes are computed automatically, and invalid settings wait for a correction.
-            waits: is_other && !self.follow_changes && fault.is_none(),
-            is_complete: diagram.is_complete() && !is_other,
-            is_begun: diagram.known_near([0, 0]).is_some() && !diagram.is_complete(),
-        }
+    /// Whether the settings differ from the newest diagram's.
+    fn is_other(&self) -> bool {
+        **self.diagrams.newest().spec() != self.editor.draft.sweep
+    }
+
+    /// Whether changed settings wait for Run: followed ones are computed at once, and invalid ones wait for a correction.
+    fn waits(&self, fault: Option<&SpecError>) -> bool {
+        self.is_other() && !self.follow_changes && fault.is_none()
     }
 
     fn run_buttons(&mut self, ui: &mut Ui, fault: Option<&SpecError>) {
-        let SettingsStatus { is_other, waits, is_complete, is_begun } = self.settings_status(fault);
-        if self.diagrams.is_running() && !waits {
+        if !self.offers_run() {
+            self.run_or_stop(ui, fault);
+        }
+        let hint = "A smaller version, done in seconds: at most 24 × 25 pixels and 10 replicates. Undo brings the \
+                    whole back.";
+        let quick = self.editor.draft.sweep.quick();
+        let can_be_smaller = fault.is_none() && quick != self.editor.draft.sweep;
+        let smaller = ui.add_enabled(can_be_smaller, Button::new("Quick")).on_hover_text(hint);
+        let why_not = if fault.is_some() { "A setting can't be used" } else { "The diagram is already this small" };
+        if smaller.on_disabled_hover_text(why_not).accessible_name("Quick version").clicked() {
+            self.editor.draft.sweep = quick;
+            self.run(false);
+        }
+        let help = "Start a new diagram at each change of a setting";
+        check_box(ui, &mut self.follow_changes, "Live").on_hover_text(help);
+    }
+
+    fn run_or_stop(&mut self, ui: &mut Ui, fault: Option<&SpecError>) {
+        let (diagram, is_other) = (&self.diagrams.newest().diagram, self.is_other());
+        let is_begun = diagram.known_near([0, 0]).is_some() && !diagram.is_complete();
+        let is_complete = diagram.is_complete() && !is_other;
+        if self.diagrams.is_running() && !self.waits(fault) {
             if ui.button("Pause").on_hover_text("Pause; computed pixels stay").clicked() {
                 self.diagrams.stop();
             }
@@ -100,18 +107,6 @@ impl PhasePanel {
         if cancel.on_hover_text(help).clicked() {
             self.diagrams.discard();
         }
-        let hint = "A smaller version, done in seconds: at most 24 × 25 pixels and 10 replicates. Undo brings the \
-                    whole back.";
-        let quick = self.editor.draft.sweep.quick();
-        let can_be_smaller = fault.is_none() && quick != self.editor.draft.sweep;
-        let smaller = ui.add_enabled(can_be_smaller, Button::new("Quick")).on_hover_text(hint);
-        let why_not = if fault.is_some() { "A setting can't be used" } else { "The diagram is already this small" };
-        if smaller.on_disabled_hover_text(why_not).accessible_name("Quick version").clicked() {
-            self.editor.draft.sweep = quick;
-            self.run(false);
-        }
-        let help = "Start a new diagram at each change of a setting";
-        check_box(ui, &mut self.follow_changes, "Live").on_hover_text(help);
     }
 
     /// Shows the progress of the newest diagram.

@@ -285,8 +285,7 @@ impl DiagramFolder {
     }
 
     /// Writes a state of the diagram; returns the size of its files.
-    fn save(&mut self, snapshot: &Snapshot, picture: &ColorImage) -> io::Result<u64> {
-        let Snapshot { titled, description } = snapshot;
+    fn save(&mut self, (titled, description): &DiagramState, picture: &ColorImage) -> io::Result<u64> {
         let (result, diagram) = (titled.result(), &titled.diagram);
         if !self.has(LIBRARY_RECORD) {
             self.describe(description)?;
@@ -407,13 +406,10 @@ pub(super) struct LoadedResults {
 }
 
 /// A state of a diagram that is to be saved.
-pub(super) struct Snapshot {
-    pub titled: TitledDiagram,
-    pub description: DiagramDescription,
-}
+pub(super) type DiagramState = (TitledDiagram, DiagramDescription);
 
 pub(super) enum Command {
-    Save(Box<Snapshot>),
+    Save(Box<DiagramState>),
     /// Writes a changed description.
     Describe(u64, Box<DiagramDescription>),
     /// Reads the results of this sweep.
@@ -504,15 +500,15 @@ struct Worker {
 impl Worker {
     fn execute(&mut self, command: Command, answer: &mut impl FnMut(u64, Answer)) {
         match command {
-            Command::Save(snapshot) => {
-                let number = snapshot.titled.number;
-                let picture = drawn(&snapshot.titled.diagram);
-                answer(number, Answer::Drawn(picture.clone()));
+            Command::Save(state) => {
+                let (titled, description) = &*state;
+                let picture = drawn(&titled.diagram);
+                answer(titled.number, Answer::Drawn(picture.clone()));
                 if let Some(root) = self.root.clone() {
-                    let (begun, coverage) = (Instant::now(), snapshot.description.coverage);
-                    let saved = self.save(&root, &snapshot, &picture);
+                    let (begun, coverage) = (Instant::now(), description.coverage);
+                    let saved = self.save(&root, &state, &picture);
                     let saved = saved.map(|bytes| Answer::Saved { coverage, bytes, took: begun.elapsed() });
-                    answer(number, saved.unwrap_or_else(Answer::NotSaved));
+                    answer(titled.number, saved.unwrap_or_else(Answer::NotSaved));
                 }
             }
             Command::Describe(number, description) => {
@@ -554,15 +550,16 @@ impl Worker {
         }
     }
 
-    fn save(&mut self, root: &Path, snapshot: &Snapshot, picture: &ColorImage) -> Result<u64, String> {
-        let folder = match self.folders.entry(snapshot.titled.number) {
+    fn save(&mut self, root: &Path, state: &DiagramState, picture: &ColorImage) -> Result<u64, String> {
+        let (titled, _) = state;
+        let folder = match self.folders.entry(titled.number) {
             Entry::Occupied(folder) => folder.into_mut(),
             Entry::Vacant(folder) => {
-                let created = DiagramFolder::create(root, &file_stem(&snapshot.titled.title()));
+                let created = DiagramFolder::create(root, &file_stem(&titled.title()));
                 folder.insert(created.map_err(|error| cannot_write(root, &error))?)
             }
         };
-        folder.save(snapshot, picture).map_err(|error| cannot_write(&folder.path, &error))
+        folder.save(state, picture).map_err(|error| cannot_write(&folder.path, &error))
     }
 }
 

@@ -11,7 +11,7 @@ use valleyscope_engine::sweep::{Backend, Diagram, PixelOrder, Precision, SweepJo
 use valleyscope_experiments::preset::SweepPreset;
 
 use super::diagram::TitledDiagram;
-use super::library::{Library, LibraryEvent};
+use super::library::Library;
 use crate::sweep::pool::{Pool, Progress, Sweep};
 use crate::sweep::result::SweepResult;
 
@@ -33,7 +33,7 @@ pub(super) struct DiagramStore {
     /// The diagram being computed, until it has a picture and replaces the present one.
     pending: Option<TitledDiagram>,
     /// The number of changes of the shown diagram.
-    version: u64,
+    pub version: u64,
     recall: Option<Recall>,
     /// The kept diagrams; the present one is among them once it is worth keeping.
     pub library: Library,
@@ -72,10 +72,6 @@ impl DiagramStore {
         }
     }
 
-    pub(super) fn version(&self) -> u64 {
-        self.version
-    }
-
     pub(super) fn pool(&self) -> Pool {
         self.pool.clone()
     }
@@ -102,11 +98,10 @@ impl DiagramStore {
     /// with a title.
     pub(super) fn poll(&mut self) -> Vec<(&'static str, String)> {
         let mut failures = Vec::new();
-        for event in self.library.poll() {
-            match event {
-                LibraryEvent::Loaded { number, diagram, precision } => self.loaded(number, diagram, precision),
-                LibraryEvent::NotLoaded { number } => self.not_loaded(number),
-                LibraryEvent::Failed { title, text } => failures.push((title, text)),
+        for (number, results) in self.library.poll(&mut failures) {
+            match results {
+                Some((diagram, precision)) => self.loaded(number, diagram, precision),
+                None => self.not_loaded(number),
             }
         }
         self.take_finished();
@@ -441,7 +436,7 @@ impl DiagramStore {
         }
         let entry = self.library.get(number)?;
         let empty = TitledDiagram::empty(number, Arc::clone(&entry.description.preset), (*entry.spec).clone());
-        if !entry.is_loading() {
+        if !entry.is_loading {
             return Some(TitledDiagram { number: self.next_number(), ..empty });
         }
         let empty = TitledDiagram { worked: entry.description.worked, ..empty };

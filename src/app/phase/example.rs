@@ -43,6 +43,13 @@ impl PhasePanel {
         self.chosen = Some(PanelPixel { pixel: CHOSEN, compared: None });
     }
 
+    /// Whether the maps show a button that computes the diagram: the shipped one is shown, or nothing is known.
+    pub(super) fn offers_run(&self) -> bool {
+        let present = &self.diagrams.present;
+        let is_idle = !self.diagrams.is_running() && !self.diagrams.is_recalling();
+        is_idle && (present.is_example || present.diagram.known_near([0, 0]).is_none())
+    }
+
     /// Shows above the maps that the diagram is not the user's, if it is the shipped one.
     pub(super) fn example_note(&mut self, ui: &mut Ui) {
         if !self.diagrams.present.is_example {
@@ -74,15 +81,14 @@ impl PhasePanel {
 
     /// Shows in the area of a map what it will show, and a button that computes it, if nothing is known of it.
     pub(super) fn empty_map(&mut self, ui: &mut Ui, map: Rect) {
-        let is_idle = !self.diagrams.is_running() && !self.diagrams.is_recalling();
-        if !is_idle || self.diagrams.present.diagram.known_near([0, 0]).is_some() {
+        if !self.offers_run() || self.diagrams.present.is_example {
             return;
         }
         let sweep = &self.editor.draft.sweep;
         let (can_run, [rows, columns]) = (self.diagrams.check(sweep).is_ok(), sweep.shape());
         let text = format!(
             "This map will show which optimizer wins at each of {rows}\u{a0}×\u{a0}{columns} pixels: {}",
-            over_axes(sweep)
+            over_axes(sweep).replace('\u{2009}', "\u{a0}")
         );
         let seconds = self.diagrams.rate.map(|rate| sweep.total_steps() / rate);
         let span = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use valleyscope_engine::sweep::Metric;
 
-use super::diagram::{MapStyle, TitledDiagram};
+use super::diagram::MapStyle;
 use super::raw_export::RawPlan;
 use crate::app::shell::export::{ExportKind, ExportOptions, ExportSource, FileFormat, Made, Preview};
 use crate::app::shell::files::{FolderPurpose, Purpose};
@@ -12,35 +12,16 @@ use crate::app::shell::jobs::Progress;
 use crate::draw::{Compared, Figure, Map};
 use crate::sweep::result::{SweepResult, write_table, write_tables};
 
-/// A diagram with the name that the user gave it.
-pub(super) struct NamedDiagram {
-    pub titled: TitledDiagram,
-    pub name: Option<String>,
-}
-
-impl NamedDiagram {
-    /// Returns the result for a picture that compares by this metric, with the user's name as its title.
-    fn result_by(&self, metric: Metric) -> SweepResult {
-        let result = self.titled.result_by(metric);
-        SweepResult { title: self.name.clone().unwrap_or(result.title), ..result }
-    }
-
-    /// Returns the result for a figure, which shows coarse blocks where the window does.
-    fn filled_by(&self, metric: Metric) -> SweepResult {
-        let result = self.result_by(metric);
-        SweepResult { diagram: result.diagram.filled(), ..result }
-    }
-
-    fn result(&self) -> SweepResult {
-        self.result_by(self.titled.preset.sweep.metric)
-    }
-}
-
-/// The displayed diagram, as it was when the sheet of exports opened.
+/// The displayed diagram, as it was when the sheet of exports opened, with the user's name as its title.
 pub(super) struct DiagramExport {
-    pub diagram: NamedDiagram,
-    /// All diagrams that are shown side by side, with their titles, if there are several.
-    pub together: Vec<(NamedDiagram, String)>,
+    /// The result as it is saved.
+    pub saved: SweepResult,
+    /// The result by the displayed metric.
+    pub shown: SweepResult,
+    /// All results that are shown side by side, with their titles, if there are several, and the index of the displayed
+    /// one.
+    pub together: Vec<(SweepResult, String)>,
+    pub present: usize,
     pub style: MapStyle,
     /// The raw arrays, or the reason why the diagram has none.
     pub raw: Result<RawPlan, String>,
@@ -48,7 +29,7 @@ pub(super) struct DiagramExport {
 
 impl ExportSource for DiagramExport {
     fn title(&self) -> String {
-        self.diagram.result().title
+        self.saved.title.clone()
     }
 
     fn contents(&self, kind: ExportKind) -> Vec<&'static str> {
@@ -85,12 +66,12 @@ impl ExportSource for DiagramExport {
             }
             FileFormat::Npz => {
                 let mut bytes = Cursor::new(Vec::new());
-                self.diagram.result().write_arrays(&mut bytes).map_err(|error| error.to_string())?;
+                self.saved.write_arrays(&mut bytes).map_err(|error| error.to_string())?;
                 let preview = Preview::npz(bytes.get_ref());
                 saved(bytes.into_inner(), preview)
             }
             FileFormat::Ron => {
-                let text = self.diagram.result().preset().to_ron();
+                let text = self.saved.preset().to_ron();
                 saved(text.clone().into_bytes(), Preview::Text(text))
             }
             FileFormat::Npy => {
@@ -108,12 +89,9 @@ impl ExportSource for DiagramExport {
 impl DiagramExport {
     fn figure(&self, pairs: bool) -> Result<Figure, String> {
         let MapStyle { map, metric, letters } = self.style;
-        let result = &self.diagram.filled_by(metric);
+        let result = &filled(&self.shown);
         let figure = match map {
-            map if self.together.len() > 1 => {
-                let is_it = |(other, _): &(NamedDiagram, String)| other.titled.number == self.diagram.titled.number;
-                compared(&self.together, map, self.together.iter().position(is_it).unwrap_or_default(), metric)
-            }
+            map if self.together.len() > 1 => compared(&self.together, map, self.present, metric),
             _ if pairs => Figure::pairs(&[(result, metric)]),
             Map::Triangle if !result.diagram.has_shares() => {
                 return Err("The triangle is not measured yet; wait until it is drawn.".to_owned());
@@ -127,12 +105,9 @@ impl DiagramExport {
 
     fn scores(&self) -> Result<Vec<u8>, String> {
         let mut bytes = Vec::new();
-        let metric = self.style.metric;
-        let results: Vec<SweepResult> = self.together.iter().map(|(diagram, _)| diagram.result_by(metric)).collect();
-        let titles = self.together.iter().map(|(_, title)| title.as_str());
-        let tables: Vec<_> = titles.zip(results.iter().map(|result| &result.diagram)).collect();
+        let tables: Vec<_> = self.together.iter().map(|(result, title)| (title.as_str(), &result.diagram)).collect();
         let written = match tables.is_empty() {
-            true => write_table(&mut bytes, &self.diagram.result_by(metric).diagram),
+            true => write_table(&mut bytes, &self.shown.diagram),
             false => write_tables(&mut bytes, &tables),
         };
         written.map_err(|error| error.to_string())?;
@@ -140,10 +115,15 @@ impl DiagramExport {
     }
 }
 
+/// Returns the result for a figure, which shows coarse blocks where the window does.
+fn filled(result: &SweepResult) -> SweepResult {
+    SweepResult { diagram: result.diagram.filled(), ..result.clone() }
+}
+
 /// Returns the figure of the same map of several diagrams; `map` is that of the one at the index `of`.
-fn compared(diagrams: &[(NamedDiagram, String)], map: Map, of: usize, metric: Metric) -> Figure {
-    let results: Vec<SweepResult> = diagrams.iter().map(|(diagram, _)| diagram.filled_by(metric)).collect();
-    let titles = diagrams.iter().map(|(_, title)| title.clone());
+fn compared(together: &[(SweepResult, String)], map: Map, of: usize, metric: Metric) -> Figure {
+    let results: Vec<SweepResult> = together.iter().map(|(result, _)| filled(result)).collect();
+    let titles = together.iter().map(|(_, title)| title.clone());
     let compared = results.iter().zip(titles).map(|(result, title)| Compared { result, title, metric });
     Figure::compared(&compared.collect::<Vec<_>>(), map, of)
 }

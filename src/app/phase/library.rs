@@ -15,7 +15,7 @@ use valleyscope_experiments::preset::FormatVersion;
 
 use super::diagram::TitledDiagram;
 use super::diagram_folder::{
-    self, Answer, Command, Coverage, DiagramDescription, FoundDiagram, LibraryThread, Limits, LoadedResults, Snapshot,
+    self, Answer, Command, Coverage, DiagramDescription, FoundDiagram, LibraryThread, Limits, LoadedResults,
 };
 use crate::sweep::titles::as_changed;
 
@@ -27,22 +27,8 @@ const WRITING_SHARE: u32 = 20;
 const MOST_IN_MEMORY: usize = 8;
 const MEGABYTE: u64 = 1_000_000;
 
-/// A change of the library that the other parts of the tab take over.
-pub(super) enum LibraryEvent {
-    Loaded {
-        number: u64,
-        diagram: Diagram,
-        precision: Precision,
-    },
-    NotLoaded {
-        number: u64,
-    },
-    /// A failure to report, with a title.
-    Failed {
-        title: &'static str,
-        text: String,
-    },
-}
+/// The results that were read of the diagram with a number; none where they cannot be read.
+pub(super) type ReadResults = (u64, Option<(Diagram, Precision)>);
 
 /// The diagrams, in the order of their creation.
 pub(super) struct Library {
@@ -66,9 +52,10 @@ impl Library {
     pub(super) fn open(root: Option<PathBuf>, context: Context) -> Library {
         let found = root.as_deref().map(diagram_folder::find).unwrap_or_default();
         let (mut entries, mut folders) = (BTreeMap::new(), HashMap::new());
-        for (number, found) in (1..).zip(found.diagrams) {
-            folders.insert(number, (found.folder.clone(), found.description.coverage));
-            entries.insert(number, LibraryEntry::found(found));
+        for (number, FoundDiagram { folder, description, spec, picture, bytes }) in (1..).zip(found.diagrams) {
+            let saved = description.coverage;
+            folders.insert(number, (folder, saved));
+            entries.insert(number, LibraryEntry { saved, bytes, picture, ..LibraryEntry::new(description, spec) });
         }
         let limits = found.limits.unwrap_or_default();
         let are_limits_refused = found.are_limits_refused;
@@ -156,8 +143,7 @@ impl Library {
             return;
         }
         entry.is_being_saved = true;
-        let snapshot = Snapshot { titled: titled.clone(), description: entry.description.clone() };
-        self.thread.send(Command::Save(Box::new(snapshot)));
+        self.thread.send(Command::Save(Box::new((titled.clone(), entry.description.clone()))));
     }
 
     /// Saves the last state of a diagram before the program ends.
@@ -238,8 +224,8 @@ impl Library {
         taken
     }
 
-    /// Reads the results of a diagram in the background, unless they are in memory. Whether it
-    /// [is loading](LibraryEntry::is_loading) then states whether an event will follow.
+    /// Reads the results of a diagram in the background, unless they are in memory. Whether it is loading then states
+    /// whether [`Library::poll`] will return it.
     pub(super) fn load(&mut self, number: u64) {
         let Some(entry) = self.entries.get_mut(&number) else { return };
         if entry.results.is_none() && entry.fault.is_none() && !entry.is_loading {
@@ -318,13 +304,13 @@ impl Library {
         }
     }
 
-    /// Returns the changes since the last call.
-    pub(super) fn poll(&mut self) -> Vec<LibraryEvent> {
-        let mut events = Vec::new();
+    /// Returns what was read since the last call. Adds failures to report, each with a title.
+    pub(super) fn poll(&mut self, failures: &mut Vec<(&'static str, String)>) -> Vec<ReadResults> {
+        let mut read = Vec::new();
         for (number, answer) in self.thread.answers().collect::<Vec<_>>() {
             let name = self.entries.get(&number).map_or_else(String::new, LibraryEntry::title);
             let entry = self.entries.get_mut(&number);
-            let mut failed = |title, text| events.push(LibraryEvent::Failed { title, text });
+            let mut failed = |title, text| failures.push((title, text));
             match answer {
                 Answer::Drawn(picture) => {
                     if let Some(entry) = entry {
@@ -357,7 +343,7 @@ impl Library {
                             format!("{reason}\n\nThe pixels of “{name}” that are not decided are computed anew.");
                         failed("A part of a kept diagram can't be read", text);
                     }
-                    events.push(LibraryEvent::Loaded { number, diagram, precision });
+                    read.push((number, Some((diagram, precision))));
                 }
                 Answer::NotLoaded(reason) => {
                     let text = format!("{reason}\n\nThe files of “{name}” are left as they are.");
@@ -365,13 +351,13 @@ impl Library {
                         (entry.fault, entry.is_loading) = (Some(reason), false);
                     }
                     failed("A kept diagram can't be read", text);
-                    events.push(LibraryEvent::NotLoaded { number });
+                    read.push((number, None));
                 }
                 Answer::Failed(title, text) => failed(title, text),
             }
         }
         self.save_rest();
-        events
+        read
     }
 }
 
@@ -382,7 +368,7 @@ pub(super) struct LibraryEntry {
     pub spec: Arc<SweepSpec>,
     /// The results, where they are in memory and the diagram is not shown in place of the present one.
     results: Option<TitledDiagram>,
-    is_loading: bool,
+    pub is_loading: bool,
     /// The pixels and runs on the disk.
     saved: Coverage,
     bytes: u64,
@@ -418,12 +404,6 @@ impl LibraryEntry {
         }
     }
 
-    fn found(found: FoundDiagram) -> LibraryEntry {
-        let FoundDiagram { description, spec, picture, bytes, .. } = found;
-        let saved = description.coverage;
-        LibraryEntry { saved, bytes, picture, ..LibraryEntry::new(description, spec) }
-    }
-
     /// Returns the name that the user gave, or else a title made from the settings.
     pub(super) fn title(&self) -> String {
         let made = || as_changed((*self.description.preset).clone(), (*self.spec).clone()).title;
@@ -452,18 +432,13 @@ impl LibraryEntry {
         (self.saved, self.description.coverage, self.is_loading) = (found, found, false);
     }
 
-    pub(super) fn is_loading(&self) -> bool {
-        self.is_loading
-    }
-
     /// Returns whether all that was computed of it is on the disk, or will be before the program ends.
     fn is_safe(&self) -> bool {
         self.fault.is_none() && !self.is_refused
     }
 
     pub(super) fn is_complete(&self) -> bool {
-        let [rows, columns] = self.spec.shape();
-        self.description.coverage.pixels == rows * columns
+        self.part() == 1.0
     }
 
     pub(super) fn part(&self) -> f32 {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use egui::text::LayoutJob;
 use egui::{
-    Button, Checkbox, Color32, ColorImage, ComboBox, Context, Label, Sense, TextFormat, TextStyle, TextureHandle,
+    Button, Checkbox, ColorImage, ComboBox, Context, Label, Sense, TextFormat, TextStyle, TextureHandle,
     TextureOptions, Ui,
 };
 use valleyscope_engine::sweep::{Diagram, Metric, SweepSpec};
@@ -17,7 +17,9 @@ use crate::app::shell::jobs::Job;
 use crate::app::widgets::form::Outlined;
 use crate::app::widgets::icons::{COLOR_HINT, color_menu};
 use crate::app::widgets::theme;
-use crate::draw::{ColorBar, LetteredRegions, Letters, Map, MapColors, MapImage, Scale, Swatch, shared_optimizers};
+use crate::draw::{
+    ColorBar, LetteredRegions, Letters, Map, MapColors, MapImage, Scale, Swatch, rgb, shared_optimizers,
+};
 
 /// The explanation of the colours.
 pub(super) struct ColorKey {
@@ -73,11 +75,11 @@ struct Painted {
 /// The texture of a map, renewed when the diagram or the style has changed.
 #[derive(Default)]
 pub(super) struct MapPicture {
-    texture: Option<TextureHandle>,
+    pub texture: Option<TextureHandle>,
     /// The sweep that the texture shows.
-    spec: Option<Arc<SweepSpec>>,
-    /// The side of the smallest blocks that the texture shows completely.
-    blocks: Option<usize>,
+    pub spec: Option<Arc<SweepSpec>>,
+    /// The side of the smallest blocks that the texture shows completely, in pixels of the diagram.
+    pub blocks: Option<usize>,
     pub color_key: Option<ColorKey>,
     /// The state that the newest texture shows, which may still be in progress.
     wanted: Option<Wanted>,
@@ -91,23 +93,10 @@ const LEAST_INTERVAL: Duration = Duration::from_millis(60);
 const PER_CELL: Duration = Duration::from_nanos(1000);
 
 impl MapPicture {
-    pub(super) fn texture(&self) -> Option<&TextureHandle> {
-        self.texture.as_ref()
-    }
-
-    pub(super) fn spec(&self) -> Option<&Arc<SweepSpec>> {
-        self.spec.as_ref()
-    }
-
     /// Returns the sweep of the visible picture, or without a picture that of the diagram which it will show. Axes are
     /// those of the picture, as the diagram may be replaced before its own picture is drawn.
     pub(super) fn spec_or<'a>(&'a self, diagram: &'a Diagram) -> &'a SweepSpec {
         self.spec.as_ref().unwrap_or(diagram.spec())
-    }
-
-    /// Returns the side of the smallest blocks that the visible picture shows completely, in pixels of the diagram.
-    pub(super) fn blocks(&self) -> Option<usize> {
-        self.blocks
     }
 
     /// Takes a finished picture of one of the diagrams that are shown together, and requests another where it is
@@ -212,13 +201,13 @@ impl PhasePanel {
     /// Shows the colours of all maps, each once. A right click on the colour of a winner of the present diagram chooses
     /// another.
     fn legend(&mut self, ui: &mut Ui) {
-        let winners = self.picture.spec().filter(|_| self.style.map.winners_with_certainty().is_some());
+        let winners = self.picture.spec.as_ref().filter(|_| self.style.map.winners_with_certainty().is_some());
         let winner = |index: usize| winners.and_then(|spec| spec.optimizers.get(index)).map(|optimizer| optimizer.id);
         let present = self.picture.color_key.iter().flat_map(|key| &key.legend);
         let present = present.enumerate().map(|(index, swatch)| (swatch, winner(index)));
         let beside = self
             .comparison
-            .compared()
+            .compared
             .iter()
             .filter_map(|number| self.comparison.pictures.get(number)?.color_key.as_ref());
         let beside = beside.flat_map(|key| &key.legend).map(|swatch| (swatch, None));
@@ -327,8 +316,8 @@ fn margin_choice(ui: &mut Ui, names: &[String], [one, other]: [usize; 2]) -> Map
 fn entry(ui: &Ui, swatch: &Swatch) -> LayoutJob {
     let font = TextStyle::Small.resolve(ui.style());
     let mut job = LayoutJob::default();
-    if let Some([red, green, blue]) = swatch.color {
-        job.append("■ ", 0.0, TextFormat::simple(font.clone(), Color32::from_rgb(red, green, blue)));
+    if let Some(color) = swatch.color {
+        job.append("■ ", 0.0, TextFormat::simple(font.clone(), rgb(color)));
     }
     job.append(&swatch.text, 0.0, TextFormat::simple(font, ui.visuals().text_color()));
     job

@@ -132,7 +132,7 @@ pub(super) fn show(
     response.widget_info(|| WidgetInfo::labeled(Role::Canvas, true, view.name));
     let painter = ui.painter_at(outer);
     let canvas = canvas(ui, painter.clone());
-    if let Some(texture) = view.picture.texture() {
+    if let Some(texture) = &view.picture.texture {
         let strength = ui.ctx().animate_bool(response.id.with("strength"), !view.is_stale);
         let tint = Color32::WHITE.gamma_multiply(egui::lerp(FAINT..=1.0, strength));
         painter.image(texture.id(), frame, WHOLE, tint);

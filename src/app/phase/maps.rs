@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{
-    Frame, Label, Margin, Pos2, Rect, RichText, ScrollArea, Sense, TextFormat, TextStyle, Ui, UiBuilder, Vec2, pos2,
-    vec2,
+    Color32, Frame, Label, Margin, Pos2, Rect, RichText, ScrollArea, Sense, TextFormat, TextStyle, Ui, UiBuilder, Vec2,
+    pos2, vec2,
 };
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::SweepSpec;
@@ -88,13 +88,13 @@ impl PhasePanel {
             let subject = picture.and_then(|picture| picture.color_key.as_ref()?.subject.as_ref());
             subject.map_or(title.clone(), |subject| format!("{title}: {subject}"))
         });
-        titles.map(|title| heading(ui, title, width)).collect()
+        titles.map(|title| two_lines(ui, title, ui.visuals().weak_text_color(), width)).collect()
     }
 
     /// Returns the spaces beside each map of this height, which are enough for all.
     fn margins(&self, ui: &Ui, height: f32) -> Margins {
         let present = Margins::of(ui, &self.diagrams.present.diagram, &self.picture, height);
-        let others = self.comparison.compared().iter().filter_map(|number| {
+        let others = self.comparison.compared.iter().filter_map(|number| {
             let diagram = &self.diagrams.diagram(*number)?.diagram;
             Some(Margins::of(ui, diagram, self.comparison.pictures.get(number)?, height))
         });
@@ -106,7 +106,7 @@ impl PhasePanel {
         self.comparison.follow(self.diagrams.present.number, &self.diagrams.library);
         self.chosen =
             self.chosen.filter(|chosen| chosen.compared.is_none_or(|number| self.comparison.contains(number)));
-        for &number in self.comparison.compared() {
+        for &number in &self.comparison.compared {
             if self.diagrams.diagram(number).is_none() {
                 self.diagrams.library.load(number);
             }
@@ -162,7 +162,7 @@ impl PhasePanel {
             return;
         };
         let (marks, stale) = (self.marks(compared, pointed), self.stale_note().filter(|_| compared.is_none()));
-        let name = match self.comparison.compared().iter().position(|other| Some(*other) == compared) {
+        let name = match self.comparison.compared.iter().position(|other| Some(*other) == compared) {
             None => "Diagram".to_owned(),
             Some(0) => "Diagram beside".to_owned(),
             Some(index) => format!("Diagram beside, {}", index + 1),
@@ -205,7 +205,7 @@ fn together<'a>(diagrams: &'a DiagramStore, comparison: &Comparison) -> Together
     let shown = |number: u64| {
         let diagram = &diagrams.diagram(number)?.diagram;
         let is_present = number == diagrams.present.number;
-        let version = if is_present { diagrams.version() } else { diagram.complete() as u64 };
+        let version = if is_present { diagrams.version } else { diagram.complete() as u64 };
         Some(Shown { number, version, diagram })
     };
     let shown: Vec<Shown<'a>> = comparison.all(number).into_iter().filter_map(shown).collect();
@@ -271,10 +271,10 @@ fn columns(area: Vec2, count: usize) -> usize {
     (1..=count).max_by(|one, other| room(*one).total_cmp(&room(*other))).unwrap_or(1)
 }
 
-/// Lays out a diagram's title in two lines at most.
-fn heading(ui: &Ui, title: String, width: f32) -> LayoutJob {
+/// Lays out the title or the caption of a diagram in two lines at most.
+pub(super) fn two_lines(ui: &Ui, text: String, color: Color32, width: f32) -> LayoutJob {
     let font = TextStyle::Small.resolve(ui.style());
-    let mut job = LayoutJob::single_section(title, TextFormat::simple(font, ui.visuals().weak_text_color()));
+    let mut job = LayoutJob::single_section(text, TextFormat::simple(font, color));
     job.wrap = TextWrapping { max_width: width, max_rows: 2, ..TextWrapping::default() };
     job
 }
@@ -297,7 +297,7 @@ const MOST_COMPARED: usize = 5;
 /// present one among all.
 #[derive(Default)]
 pub(super) struct Comparison {
-    compared: Vec<u64>,
+    pub compared: Vec<u64>,
     index: usize,
     /// The number of the present diagram when [`Comparison::follow`] was last called.
     present: u64,
@@ -315,10 +315,6 @@ impl Comparison {
 
     pub(super) fn contains(&self, number: u64) -> bool {
         self.compared.contains(&number)
-    }
-
-    pub(super) fn compared(&self) -> &[u64] {
-        &self.compared
     }
 
     /// Returns the index of the present diagram among all.
@@ -402,7 +398,7 @@ mod tests {
         comparison.add(3);
         assert_eq!(comparison.all(1), [1, 2, 3]);
         comparison.show(3);
-        assert_eq!((comparison.all(3), comparison.compared()), (vec![1, 2, 3], &[1, 2][..]));
+        assert_eq!((comparison.all(3), &comparison.compared[..]), (vec![1, 2, 3], &[1, 2][..]));
         comparison.remove(1);
         assert_eq!((comparison.all(3), comparison.index()), (vec![2, 3], 1));
         comparison.follow(3, &library);

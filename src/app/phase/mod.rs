@@ -28,7 +28,7 @@ use controls::time;
 use diagram::{MapStyle, TitledDiagram};
 use diagram_store::DiagramStore;
 use egui::{CentralPanel, Context, InputState, Key, Rect, ScrollArea, Ui, vec2};
-use export::{DiagramExport, NamedDiagram};
+use export::DiagramExport;
 use map_picture::MapPicture;
 use maps::Comparison;
 use pixels::{PanelPixel, pixel_of};
@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 use thumbnails::GalleryState;
 use triangle_view::PendingShares;
 use valleyscope_engine::simulation::SimulationSpec;
-use valleyscope_engine::sweep::SweepSpec;
+use valleyscope_engine::sweep::{Metric, SweepSpec};
 use valleyscope_experiments::preset::{Preset, SweepPreset, built_ins};
 use valleyscope_runs::atomic_file::Overwrite;
 
@@ -47,8 +47,7 @@ use crate::app::shell::editor::{AnyEditor, Draft, Editor, EditorStatus, HistoryS
 use crate::app::shell::export::{ExportKind, ExportSource};
 use crate::app::shell::files::OpenedContent;
 use crate::app::shell::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
-use crate::app::shell::window::WindowLayout;
-use crate::app::shell::window::{Edge, SidePanel};
+use crate::app::shell::window::{Edge, SidePanel, WindowLayout};
 use crate::app::widgets::setting::Pins;
 use crate::draw::Map;
 use crate::sweep::result::SweepResult;
@@ -161,10 +160,11 @@ impl PhasePanel {
         self.diagrams.open(result, self.clean());
     }
 
-    /// Returns a diagram with the name that the user gave it.
-    fn with_name(&self, titled: TitledDiagram) -> NamedDiagram {
+    /// Returns the result of a diagram by a metric, with the name that the user gave it as its title.
+    fn named_result(&self, titled: &TitledDiagram, metric: Metric) -> SweepResult {
         let name = self.diagrams.library.get(titled.number).and_then(|entry| entry.description.name.clone());
-        NamedDiagram { titled, name }
+        let result = titled.result_by(metric);
+        SweepResult { title: name.unwrap_or(result.title), ..result }
     }
 
     /// Shows a kept diagram in place of the present one.
@@ -212,12 +212,12 @@ impl PhasePanel {
     }
 
     pub fn seen(&self) -> Option<&SweepSpec> {
-        self.picture.spec().map(|spec| &**spec)
+        self.picture.spec.as_deref()
     }
 
     /// Returns the side of the smallest blocks that the visible picture shows completely, in pixels of the diagram.
     pub fn seen_blocks(&self) -> Option<usize> {
-        self.picture.blocks()
+        self.picture.blocks
     }
 
     pub fn is_running(&self) -> bool {
@@ -341,7 +341,6 @@ struct SweepMemory {
 impl RegisteredTab for PhasePanel {
     const INFO: TabInfo = TabInfo {
         title: "Phase diagram",
-        help_name: "the phase diagram",
         preset_kinds: &["Sweep"],
         presets_heading: "Phase diagrams",
         keys: &[
@@ -454,10 +453,12 @@ impl Tab for PhasePanel {
     }
 
     fn export_source(&mut self) -> Arc<dyn ExportSource> {
-        let together = self.compared().into_iter().map(|(diagram, title)| (self.with_name(diagram.clone()), title));
+        let (present, metric, together) = (&self.diagrams.present, self.style.metric, self.compared());
         Arc::new(DiagramExport {
-            together: together.collect(),
-            diagram: self.with_name(self.diagrams.present.clone()),
+            saved: self.named_result(present, present.preset.sweep.metric),
+            shown: self.named_result(present, metric),
+            present: together.iter().position(|(titled, _)| titled.number == present.number).unwrap_or_default(),
+            together: together.into_iter().map(|(it, title)| (self.named_result(it, metric), title)).collect(),
             style: self.style,
             raw: self.raw.plan(&self.diagrams),
         })

@@ -15,7 +15,7 @@ use super::map_view::{MapMarks, MapResponse};
 use super::{PhasePanel, readout};
 use crate::app::landscape::controls::sliders::set_nearest;
 use crate::app::shell::actions::{Action, LandscapeAction, Requests};
-use crate::draw::{Map, MapSide, shared_optimizers};
+use crate::draw::{MapSide, shared_optimizers};
 use crate::sweep::titles::axis_label;
 
 /// A pixel of the present diagram or of one beside it.
@@ -49,9 +49,7 @@ impl PhasePanel {
             let [from, to] = [pixel.compared, compared].map(|number| self.diagram_of(number));
             same_pixel(from?.spec(), to?.spec(), pixel.pixel)
         };
-        let is_only_map = self.comparison.is_empty() && self.style.map != Map::Triangle;
-        let pointed = if is_only_map { None } else { here(pointed) };
-        MapMarks { chosen: here(self.chosen), pointed }
+        MapMarks { chosen: here(self.chosen), pointed: here(pointed) }
     }
 
     /// Executes the actions of the pointer and the keys on the map of a diagram.

@@ -208,45 +208,37 @@ impl Rows {
         (complete, outcome)
     }
 
+    /// Computes a row, in a sweep that ends while the export is held and begins again with the missing pixels.
     fn row(&self, row: usize, progress: &Progress, is_held: &AtomicBool) -> Result<Vec<Vec<Runs>>, RawFailure> {
-        let mut pixels: Vec<Option<Vec<Runs>>> = vec![None; self.plan.spec.shape()[1]];
+        let RawPlan { spec, precision, .. } = &self.plan;
+        let mut pixels: Vec<Option<Vec<Runs>>> = vec![None; spec.shape()[1]];
+        let mut running: Option<Sweep> = None;
         while pixels.iter().any(Option::is_none) {
             if progress.is_cancelled() {
                 return Err(RawFailure::Cancelled);
             }
             if is_held.load(Ordering::Relaxed) {
+                running = None;
                 std::thread::sleep(TICK);
-            } else if !self.compute(row, &mut pixels, progress, is_held) {
-                let reason = "a thread of the sweep has failed; its message is in the terminal";
-                return Err(RawFailure::Failed(reason.to_owned()));
+                continue;
             }
-        }
-        Ok(pixels.into_iter().flatten().collect())
-    }
-
-    /// Computes the missing pixels of a row, until the row is complete, held or cancelled. Returns false if a thread
-    /// has failed.
-    fn compute(&self, row: usize, pixels: &mut [Option<Vec<Runs>>], progress: &Progress, is_held: &AtomicBool) -> bool {
-        let RawPlan { spec, precision, .. } = &self.plan;
-        let known = |[of, column]: [usize; 2]| of != row || pixels[column].is_some();
-        let job =
-            SweepJob { keep_runs: true, known: &known, ..SweepJob::new(Arc::clone(spec), Backend::new(*precision)) };
-        let sweep = Sweep::start(&self.pool, job, || {});
-        let mut stopped = false;
-        loop {
+            let sweep = running.get_or_insert_with(|| {
+                let known = |[of, column]: [usize; 2]| of != row || pixels[column].is_some();
+                let job = SweepJob::new(Arc::clone(spec), Backend::new(*precision));
+                Sweep::start(&self.pool, SweepJob { keep_runs: true, known: &known, ..job }, || {})
+            });
             match sweep.finished().recv_timeout(TICK) {
                 Ok(finished) => {
                     pixels[finished.pixel[1]] = finished.runs;
                     progress.add_part();
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-            if progress.is_cancelled() || is_held.load(Ordering::Relaxed) {
-                stopped = true;
-                sweep.cancel();
+                Err(RecvTimeoutError::Disconnected) => {
+                    let reason = "a thread of the sweep has failed; its message is in the terminal";
+                    return Err(RawFailure::Failed(reason.to_owned()));
+                }
             }
         }
-        stopped || pixels.iter().all(Option::is_some)
+        Ok(pixels.into_iter().flatten().collect())
     }
 }

@@ -17,6 +17,7 @@ use super::score_table;
 use super::score_table::{BestEdge, number};
 use crate::app::widgets::icons::line_color;
 use crate::app::widgets::plot::{PlotAxis, PlotFrame, describe, readout};
+use crate::draw::rgb;
 use crate::sweep::titles::{axis_label, axis_meanings};
 
 /// Shows a pixel's results, or those of the pixel that represents it on the map, in these colours of the optimizers.
@@ -287,8 +288,7 @@ pub(super) fn show_curve(
     let point = spec.point(pixel[0], pixel[1]);
     let curves: Vec<Vec<BestAt>> =
         (0..cell.averages.len()).map(|index| curve(&point, cell, index, metric, (over, scale))).collect();
-    let line_color = |&[red, green, blue]: &[u8; 3]| line_color(Color32::from_rgb(red, green, blue), ui.theme());
-    let colors: Vec<Color32> = colors.iter().map(line_color).collect();
+    let colors: Vec<Color32> = colors.iter().map(|color| line_color(rgb(*color), ui.theme())).collect();
     plot(ui, diagram, cell, metric, &curves, &colors, (over, scale));
 }
 

@@ -10,6 +10,8 @@ use valleyscope_engine::quantity::{LearningRate, Range};
 use valleyscope_engine::sweep::{Cell, Diagram, LearningRates, Metric, Tuned, tuned_info};
 use valleyscope_experiments::view::ticks::{RangeEdge, with_edge};
 
+use crate::draw::rgb;
+
 /// The space between columns, in points.
 const BETWEEN: f32 = 8.0;
 /// The space above and below the text of a row, in points.
@@ -138,7 +140,7 @@ fn rows(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, color
     let spec = diagram.spec();
     let winner = cell.comparison(metric).winner;
     let names = spec.shown_names().into_iter().zip(colors).enumerate();
-    let row = |(index, (name, &[red, green, blue])): (usize, (String, &[u8; 3]))| {
+    let row = |(index, (name, color)): (usize, (String, &[u8; 3]))| {
         let score = cell.score(index, metric);
         let error =
             cell.score_deviation(index, metric) / ((cell.replicates_of(index, score.best).max(2) - 1) as f64).sqrt();
@@ -152,7 +154,7 @@ fn rows(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, color
         };
         Row {
             name,
-            color: Color32::from_rgb(red, green, blue),
+            color: rgb(*color),
             is_winner: winner == Some(index),
             numbers: [
                 number(score.value),

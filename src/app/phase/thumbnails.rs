@@ -5,11 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use egui::accesskit::Role;
-use egui::containers::menu::{MenuButton, MenuConfig};
-use egui::text::{LayoutJob, TextWrapping};
 use egui::{
     Align, Button, Checkbox, Color32, Context, DragValue, Key, Label, Layout, Popup, PopupCloseBehavior, Rect,
-    RichText, ScrollArea, Sense, Stroke, StrokeKind, TextEdit, TextFormat, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
+    RichText, ScrollArea, Sense, Stroke, StrokeKind, TextEdit, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 use valleyscope_engine::sweep::{Precision, SweepSpec};
 use valleyscope_experiments::preset::SweepPreset;
@@ -18,9 +16,10 @@ use super::PhasePanel;
 use super::controls::time;
 use super::diagram_folder::Limits;
 use super::library::{Library, LibraryEntry};
+use super::maps::two_lines;
 use crate::app::shell::messages::Question;
 use crate::app::shell::window::{Edge, PanelSizes, SidePanel};
-use crate::app::widgets::form::Outlined;
+use crate::app::widgets::form::{Outlined, stays_open};
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::app::widgets::theme::frame_fields;
 use crate::sweep::titles::{TitledSweep, difference, over_axes, settings_among};
@@ -33,8 +32,8 @@ const WIDTH: f32 = 116.0;
 const BUTTON: f32 = 18.0;
 /// The largest number of letters of a name.
 const LONGEST_NAME: usize = 100;
-/// The number of cards beyond each end of the visible part that are also made, for the focus to move to.
-const CARDS_BEYOND: usize = 2;
+/// The distance beyond each end of the visible part in which cards are also made, for the focus to move to, in points.
+const BEYOND: f32 = 2.0 * WIDTH;
 
 /// The state of the gallery.
 #[derive(Default)]
@@ -75,22 +74,16 @@ impl PhasePanel {
             self.strip_heading(ui);
             self.gallery.texts.renew(&self.diagrams.library);
             let numbers: Vec<u64> = self.diagrams.library.numbers().into_iter().rev().collect();
-            ScrollArea::horizontal().id_salt("kept diagrams").auto_shrink(false).show_viewport(ui, |ui, viewport| {
-                let step = WIDTH + ui.spacing().item_spacing.x;
-                let index = |x: f32| ((x / step).floor().max(0.0) as usize).min(numbers.len());
-                let first = index(viewport.left()).saturating_sub(CARDS_BEYOND);
-                let last = (index(viewport.right()) + 1 + CARDS_BEYOND).min(numbers.len());
+            ScrollArea::horizontal().id_salt("kept diagrams").auto_shrink(false).show(ui, |ui| {
                 ui.horizontal_top(|ui| {
-                    // Cards out of view are not made, only their room.
-                    let spacing = ui.spacing().item_spacing.x;
-                    if first > 0 {
-                        ui.add_space(first as f32 * step - spacing);
-                    }
-                    for number in &numbers[first..last] {
-                        ui.push_id(number, |ui| self.kept_diagram(ui, *number));
-                    }
-                    if last < numbers.len() {
-                        ui.add_space((numbers.len() - last) as f32 * step - spacing);
+                    for number in numbers {
+                        // Cards out of view are not made, only their room.
+                        let area = Rect::from_min_size(ui.cursor().min, vec2(WIDTH, 1.0)).expand2(vec2(BEYOND, 0.0));
+                        if ui.clip_rect().x_range().intersects(area.x_range()) {
+                            ui.push_id(number, |ui| self.kept_diagram(ui, number));
+                        } else {
+                            ui.allocate_space(vec2(WIDTH, 0.0));
+                        }
                     }
                 });
             });
@@ -104,9 +97,9 @@ impl PhasePanel {
             let Limits { diagrams, .. } = self.diagrams.library.limits;
             let text = format!("{count} of {diagrams} · {} MB", bytes.div_ceil(1_000_000));
             ui.label(RichText::new(text).small().weak());
-            let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
-            let limits = MenuButton::from_button(Button::new("Limits").small());
-            let (button, _) = limits.config(config).ui(ui, |ui| self.limits(ui));
+            let mut limits = stays_open("");
+            limits.button = Button::new("Limits").small();
+            let (button, _) = limits.ui(ui, |ui| self.limits(ui));
             let help = "Beyond these limits the oldest diagram makes room, at first of those that take seconds to compute; \
                         one that took longer or has a name only after a question. Pinned ones stay.";
             button.on_hover_text(help).accessible_name("Limits of kept diagrams");
@@ -201,7 +194,7 @@ impl PhasePanel {
             return;
         }
         let mut in_use = self.diagrams.in_use();
-        in_use.extend(self.comparison.compared());
+        in_use.extend(&self.comparison.compared);
         while let Some(number) = self.diagrams.library.surplus(&in_use, self.worth_asking) {
             let Some(entry) = self.diagrams.library.get(number) else { return };
             if !entry.is_dear(self.worth_asking) {
@@ -249,7 +242,7 @@ fn card(
 ) -> Option<Request> {
     let opens = small_picture(ui, entry, title, role.is_present);
     let mut request = opens.then_some(Request::Open);
-    let caption = ui.add(Label::new(caption_in_lines(ui, caption)));
+    let caption = ui.add(Label::new(two_lines(ui, caption.clone(), ui.visuals().text_color(), WIDTH)));
     if caption.hovered() {
         caption.on_hover_text(described(entry));
     }
@@ -279,14 +272,6 @@ fn card(
         request = chosen.and_then(|chosen| chosen.inner).or(request.take());
     });
     request
-}
-
-/// Lays out a caption in two lines at most.
-fn caption_in_lines(ui: &Ui, caption: &str) -> LayoutJob {
-    let font = TextStyle::Small.resolve(ui.style());
-    let mut job = LayoutJob::single_section(caption.to_owned(), TextFormat::simple(font, ui.visuals().text_color()));
-    job.wrap = TextWrapping { max_width: WIDTH, max_rows: 2, ..TextWrapping::default() };
-    job
 }
 
 /// Shows the menu of a diagram.

@@ -35,7 +35,7 @@ type Drawn = ([u64; 2], bool, Metric);
 impl PhasePanel {
     /// Computes the shares of the present diagram in the background if the triangle is shown and they are unknown.
     pub(super) fn measure(&mut self, ctx: &Context) {
-        let present = [self.diagrams.present.number, self.diagrams.version()];
+        let present = [self.diagrams.present.number, self.diagrams.version];
         if let Some(Ok(Some(shares))) = Job::take(&mut self.shares.job)
             && self.shares.of == Some(present)
         {
@@ -88,7 +88,7 @@ impl PhasePanel {
         let frame = TriangleFrame::within(area.shrink(4.0), canvas.style.em);
         frame.draw(&canvas);
         let diagram = &self.diagrams.present.diagram;
-        let present = [self.diagrams.present.number, self.diagrams.version()];
+        let present = [self.diagrams.present.number, self.diagrams.version];
         let wanted = (present, diagram.has_shares(), self.style.metric);
         self.shares.drawn.take_if(|(drawn, _)| *drawn != wanted);
         let (_, triangle) = self.shares.drawn.get_or_insert_with(|| (wanted, Triangle::of(diagram, self.style.metric)));

@@ -3,6 +3,7 @@
 use egui::ColorImage;
 use image::RgbImage;
 use image::imageops::{FilterType, resize};
+use valleyscope_experiments::preset::LandscapePreset;
 
 use super::files::{FileContent, Purpose};
 use super::jobs::Progress;
@@ -179,10 +180,10 @@ pub(crate) enum Preview {
     Frames(Vec<ColorImage>),
     Rows(Vec<Vec<String>>),
     Text(String),
-    Page {
-        title: String,
-        text: String,
-        picture: ColorImage,
+    /// The texts of a lesson's steps, with the speaker notes if they are what is exported.
+    Lesson {
+        lesson: LandscapePreset,
+        has_notes: bool,
     },
 }
 
@@ -209,11 +210,7 @@ impl Preview {
     }
 
     pub(super) fn pictures(&self) -> &[ColorImage] {
-        match self {
-            Preview::Frames(frames) => frames,
-            Preview::Page { picture, .. } => std::slice::from_ref(picture),
-            Preview::Rows(_) | Preview::Text(_) => &[],
-        }
+        if let Preview::Frames(frames) = self { frames } else { &[] }
     }
 }
 

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use egui::accesskit::Role;
-use egui::text::{LayoutJob, TextFormat};
+use egui::emath::GuiRounding as _;
 use egui::{
     Align, Button, Color32, ColorImage, Context, DragValue, Frame, Grid, Id, Label, Layout, Margin, Modal, ProgressBar,
-    Rect, RichText, ScrollArea, Sense, Spinner, Stroke, StrokeKind, TextEdit, TextStyle, TextureHandle, TextureOptions,
-    Theme, Ui, UiBuilder, Vec2, WidgetInfo, WidgetText, pos2, vec2,
+    Rect, RichText, ScrollArea, Sense, Spinner, Stroke, StrokeKind, TextEdit, TextureHandle, TextureOptions, Theme, Ui,
+    UiBuilder, Vec2, WidgetInfo, pos2, vec2,
 };
+use valleyscope_experiments::preset::LandscapePreset;
 
 use super::actions::{Action, Requests};
 use super::export::{ExportKind, ExportOptions, ExportSource, FigureOptions, FileFormat, Made, Preview, decoded, size};
@@ -19,7 +20,7 @@ use super::jobs::{Exports, Job, Progress};
 use super::tabs::TabName;
 use crate::app::landscape::animation_export::AnimationOptions;
 use crate::app::landscape::picture::PictureOptions;
-use crate::app::widgets::form::{cell, check_box, radio_button, visible_scroll_bar};
+use crate::app::widgets::form::{cell, check_box, radio_button, titled, visible_scroll_bar};
 use crate::app::widgets::theme::{frame_fields, primary_button};
 use crate::draw::{Format, Options};
 
@@ -33,8 +34,11 @@ const OPTIONS: f32 = 318.0;
 const HEADING: f32 = 28.0;
 const BUTTONS: f32 = 30.0;
 const GAP: f32 = 16.0;
-/// The width of the names of options, in points.
+/// The width of the names of options, and the space after the field of a title, in points.
 const NAMES: f32 = 76.0;
+const TITLE_END: f32 = 40.0;
+/// The width of the numbers of a lesson's steps, in points.
+const STEP_NUMBER: f32 = 22.0;
 /// The space around the preview's picture, in points.
 const MAT: f32 = 16.0;
 /// The most bytes of a text in the preview.
@@ -270,12 +274,9 @@ impl OpenSheet {
                     });
                 });
             }
-            Preview::Page { title, text, .. } => card(ui, inner, |ui| {
-                ui.label(RichText::new(title).heading().strong());
-                ui.add_space(2.0);
-                ui.add(Label::new(text).wrap());
-                ui.add_space(8.0);
-                show_picture(ui, ui.available_rect_before_wrap(), &self.textures[0]);
+            Preview::Lesson { lesson, has_notes } => card(ui, inner, |ui| {
+                visible_scroll_bar(ui);
+                ScrollArea::vertical().auto_shrink(false).show(ui, |ui| show_lesson(ui, lesson, *has_notes));
             }),
         }
     }
@@ -297,7 +298,7 @@ impl OpenSheet {
         if let Some(has_title) = has_title {
             row(ui, "Title", |ui| {
                 check_box(ui, has_title, "").accessible_name("Title above");
-                let field = TextEdit::singleline(title).desired_width(ui.available_width() - 24.0).char_limit(200);
+                let field = TextEdit::singleline(title).desired_width(ui.available_width() - TITLE_END).char_limit(200);
                 *is_title_typed |= ui.add_enabled(*has_title, field).accessible_name("Title of the file").changed();
             });
         }
@@ -405,16 +406,11 @@ impl OpenSheet {
 /// Shows a kind with what it is for.
 fn kind_button(ui: &mut Ui, kind: ExportKind, chosen: &mut ExportKind) {
     let [name, about] = kind.texts();
-    let format =
-        |style: TextStyle, color| TextFormat { font_id: style.resolve(ui.style()), color, ..Default::default() };
     let is_chosen = kind == *chosen;
     let color = if is_chosen { ui.visuals().strong_text_color() } else { ui.visuals().weak_text_color() };
-    let mut job = LayoutJob::default();
-    job.append(name, 0.0, format(TextStyle::Button, ui.visuals().strong_text_color()));
-    job.append("\n", 0.0, TextFormat::default());
-    job.append(about, 0.0, format(TextStyle::Small, color));
+    let text = titled(ui, name, about, color);
     // The empty text at the right keeps the others at the left.
-    let button = Button::selectable(is_chosen, WidgetText::from(job)).right_text("").min_size(vec2(KINDS, 44.0));
+    let button = Button::selectable(is_chosen, text).right_text("").min_size(vec2(KINDS, 44.0));
     if ui.add(button).accessible_name(name).clicked() {
         *chosen = kind;
     }
@@ -434,6 +430,7 @@ pub(crate) fn choose(ui: &mut Ui, chosen: &mut usize, names: &[&str]) {
         ui.label(*name);
         return;
     }
+    ui.spacing_mut().item_spacing.x = 12.0;
     for (index, name) in names.iter().enumerate() {
         radio_button(ui, chosen, index, *name);
     }
@@ -444,11 +441,35 @@ fn show_picture(ui: &mut Ui, room: Rect, texture: &TextureHandle) {
     let size = size * (room.size() / size).min_elem().min(1.0);
     let response = ui.allocate_rect(room, Sense::hover());
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Preview"));
-    let area = Rect::from_center_size(room.center(), size);
+    let area = Rect::from_center_size(room.center(), size).round_to_pixels(ui.pixels_per_point());
     let line = Stroke::new(1.0, ui.visuals().widgets.noninteractive.bg_stroke.color);
     ui.painter().rect_filled(area, 0.0, Color32::WHITE);
     ui.painter().image(texture.id(), area, Rect::from_min_max(pos2(0.0, 0.0), pos2(1.0, 1.0)), Color32::WHITE);
     ui.painter().rect_stroke(area, 0.0, line, StrokeKind::Outside);
+}
+
+/// Shows the texts of a lesson's steps, as they are on the page of its notes.
+fn show_lesson(ui: &mut Ui, lesson: &LandscapePreset, has_notes: bool) {
+    ui.label(RichText::new(&lesson.title).heading().strong());
+    ui.add(Label::new(RichText::new(&lesson.description).weak()).wrap());
+    for (index, step) in lesson.lesson.iter().enumerate() {
+        ui.add_space(10.0);
+        if let Some(section) = &step.section {
+            ui.label(RichText::new(section).color(ui.visuals().hyperlink_color));
+        }
+        ui.horizontal_top(|ui| {
+            ui.scope(|ui| {
+                ui.set_width(STEP_NUMBER);
+                ui.weak((index + 1).to_string());
+            });
+            ui.vertical(|ui| {
+                ui.add(Label::new(RichText::new(&step.text).strong()).wrap());
+                if has_notes && !step.notes.is_empty() {
+                    ui.add(Label::new(&step.notes).wrap());
+                }
+            });
+        });
+    }
 }
 
 /// Shows contents on a card.

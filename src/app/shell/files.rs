@@ -88,6 +88,7 @@ enum Answer {
     Ended(Vec<FileEvent>),
 }
 
+#[derive(Default)]
 pub(crate) struct Files {
     /// Uses the system's file dialogs if true; else paths are typed.
     native_dialogs: bool,
@@ -110,16 +111,7 @@ const NEVER_SHOWN: Duration = Duration::from_millis(400);
 
 impl Files {
     pub(crate) fn new(context: Context, native_dialogs: bool, folder: Option<PathBuf>) -> Files {
-        Files {
-            native_dialogs,
-            folder,
-            exported_to: None,
-            context,
-            jobs: Vec::new(),
-            events: Vec::new(),
-            entry: None,
-            replace: None,
-        }
+        Files { native_dialogs, folder, context, ..Files::default() }
     }
 
     /// Reads a preset, a sweep's result, recorded clouds or a run.

@@ -11,26 +11,11 @@ use egui::Context;
 use wgpu::{Adapter, Backend, DeviceType, Surface};
 
 /// The adapters that were tried and failed, which the next attempt skips.
-#[derive(Clone, Default)]
-pub(crate) struct TriedAdapters(Arc<Mutex<Vec<String>>>);
-
-impl TriedAdapters {
-    fn contains(&self, adapter: &Adapter) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&key(adapter))
-    }
-
-    fn add(&self, adapter: &Adapter) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(key(adapter));
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
-    }
-}
+pub(crate) type TriedAdapters = Arc<Mutex<Vec<String>>>;
 
 fn key(adapter: &Adapter) -> String {
     let info = adapter.get_info();
-    format!("{} {:?} {:?} {}", info.name, info.backend, info.device_type, info.device_pci_bus_id)
+    format!("{} ({:?}, {:?} {})", info.name, info.backend, info.device_type, info.device_pci_bus_id)
 }
 
 /// Makes a set-up that takes the best untried adapter that can draw to the window: a GPU through its native API, then
@@ -39,17 +24,14 @@ pub(crate) fn setup(tried: &TriedAdapters) -> WgpuSetup {
     let tried = tried.clone();
     let mut setup = WgpuSetupCreateNew::without_display_handle();
     setup.native_adapter_selector = Some(Arc::new(move |adapters: &[Adapter], surface: Option<&Surface<'_>>| {
+        let mut tried = tried.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |adapter: &&Adapter| {
-            !tried.contains(adapter) && surface.is_none_or(|surface| adapter.is_surface_supported(surface))
+            !tried.contains(&key(adapter)) && surface.is_none_or(|surface| adapter.is_surface_supported(surface))
         };
         let best = adapters.iter().filter(fits).min_by_key(|adapter| rank(adapter));
-        match best {
-            Some(adapter) => {
-                tried.add(adapter);
-                Ok(adapter.clone())
-            }
-            None => Err(nothing_to_draw_with(adapters)),
-        }
+        let best = best.ok_or_else(|| nothing_to_draw_with(adapters))?;
+        tried.push(key(best));
+        Ok(best.clone())
     }));
     WgpuSetup::CreateNew(setup)
 }
@@ -100,17 +82,13 @@ impl Graphics {
 }
 
 fn nothing_to_draw_with(adapters: &[Adapter]) -> String {
-    if adapters.is_empty() {
-        return "found no graphics adapter".to_owned();
+    match adapters {
+        [] => "found no graphics adapter".to_owned(),
+        _ => {
+            let names: Vec<String> = adapters.iter().map(key).collect();
+            format!("none of the graphics adapters can draw to this window: {}", names.join(", "))
+        }
     }
-    let names: Vec<String> = adapters
-        .iter()
-        .map(|adapter| {
-            let info = adapter.get_info();
-            format!("{} ({:?})", info.name, info.backend)
-        })
-        .collect();
-    format!("none of the graphics adapters can draw to this window: {}", names.join(", "))
 }
 
 /// A graphics failure while the window was open.

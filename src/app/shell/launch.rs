@@ -2,12 +2,13 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use eframe::{NativeOptions, egui_wgpu};
-use valleyscope_runs::{RUNS_VARIABLE, data_folder};
+use valleyscope_runs::data_folder;
 
 use super::Valleyscope;
 use super::files::OpenedContent;
@@ -18,10 +19,8 @@ use crate::app::training::TrainingPaths;
 use crate::app::widgets::icons;
 
 const APP_ID: &str = "valleyscope";
-/// The shortest life of an app that is restarted after a failure; one that fails sooner would only fail again.
+/// The life of an app within which its session may be the cause of a failure.
 const SHORTEST_LIFE: Duration = Duration::from_secs(20);
-/// The environment variable with the reason for a restart after a failure.
-const RESTART_REASON: &str = "VALLEYSCOPE_RETURNED_BECAUSE";
 /// The largest number of times that the window is reopened after its graphics device was lost.
 const MOST_RESTARTS: u32 = 3;
 
@@ -30,8 +29,7 @@ pub fn run(mut opened: Vec<(OpenedContent, Option<PathBuf>)>, runs: Option<PathB
     let mut training = TrainingPaths::of_user();
     training.runs = runs.or(training.runs);
     let store = data_folder().map(|folder| Store::new(folder.join("app.ron")));
-    let (mut session, unrestored) = store.as_ref().map(Store::restore).unwrap_or_default();
-    let mut report = restart_message().or(unrestored);
+    let (mut session, mut report) = store.as_ref().map(Store::restore).unwrap_or_default();
     let is_first = session.is_empty() && report.is_none();
     let begin = Instant::now();
     let mut tried_adapters = TriedAdapters::default();
@@ -49,12 +47,15 @@ pub fn run(mut opened: Vec<(OpenedContent, Option<PathBuf>)>, runs: Option<PathB
             exit_state: exit_state.clone(),
             ..AppOptions::default()
         };
-        let tried_before = tried_adapters.count();
+        let count = |tried: &TriedAdapters| tried.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let tried_before = count(&tried_adapters);
         let ended = catch_unwind(AssertUnwindSafe(|| open(options, store.as_ref(), &tried_adapters)));
         let exit_report = exit_state.take();
         match ended {
             Ok(Ok(())) => match exit_report.device_lost {
-                None => return exit_report.saved.map_err(|error| anyhow!(unsaved(store.as_ref(), &error))),
+                None => {
+                    return exit_report.unsaved.map_or(Ok(()), |error| Err(anyhow!(unsaved(store.as_ref(), &error))));
+                }
                 Some(reason) if returns < MOST_RESTARTS => {
                     returns += 1;
                     session = store.as_ref().map(|store| store.restore().0).unwrap_or_default();
@@ -67,18 +68,18 @@ pub fn run(mut opened: Vec<(OpenedContent, Option<PathBuf>)>, runs: Option<PathB
                 }
             },
             // Another adapter may work.
-            Ok(Err(eframe::Error::Wgpu(_))) if tried_adapters.count() > tried_before => {
+            Ok(Err(eframe::Error::Wgpu(_))) if count(&tried_adapters) > tried_before => {
                 (opened, report, session) = backup;
             }
             Ok(Err(error)) => return Err(explained(error)),
             Err(panic) => {
-                let restarts = begin.elapsed() > SHORTEST_LIFE;
-                let is_suspect = !restarts && exit_report.device_lost.is_none();
+                let is_suspect = begin.elapsed() <= SHORTEST_LIFE && exit_report.device_lost.is_none();
                 let reason = exit_report.device_lost.unwrap_or_else(|| panic_message(&*panic));
-                let about_session = set_session_aside(store.as_ref(), exit_report.saved, is_suspect.then_some(&reason));
-                if restarts && restart(&reason, training.runs.as_deref()).is_ok() {
-                    return Ok(());
-                }
+                let about_session = match (exit_report.unsaved, store.as_ref()) {
+                    (Some(error), store) => unsaved(store, &error),
+                    (None, Some(store)) if is_suspect => set_aside(store, &reason),
+                    (None, _) => "Your session was saved; the next start restores it.".to_owned(),
+                };
                 return Err(anyhow!("the app has stopped because of an internal error: {reason}\n{about_session}"));
             }
         }
@@ -102,26 +103,6 @@ fn open(options: AppOptions, store: Option<&Store>, tried_adapters: &TriedAdapte
         ..NativeOptions::default()
     };
     eframe::run_native(APP_ID, native, Box::new(|cc| Ok(Box::new(Valleyscope::new(cc, options)))))
-}
-
-/// Restarts the program, as the event loop cannot be reused after a panic. The session is in the store.
-fn restart(reason: &str, runs: Option<&Path>) -> io::Result<()> {
-    let program =
-        std::env::var_os(valleyscope_runs::COMMAND).map_or_else(std::env::current_exe, |path| Ok(path.into()))?;
-    let mut command = std::process::Command::new(program);
-    command.arg("app").env(RESTART_REASON, reason).envs(runs.map(|folder| (RUNS_VARIABLE, folder)));
-    command.spawn().map(drop)
-}
-
-fn restart_message() -> Option<(String, String)> {
-    let reason = std::env::var(RESTART_REASON).ok()?;
-    let text = format!(
-        "{reason}\n\nValleyscope was restarted with your session. The simulation starts again at step 0; trainings \
-         continue. If the message is about the graphics device, an updated or reset driver, or a laptop that was \
-         asleep, can be the cause; `valleyscope doctor` shows the drivers found. Any other message is a bug: please \
-         report it."
-    );
-    Some(("Valleyscope was restarted".to_owned(), text))
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
@@ -163,21 +144,14 @@ fn no_window(error: &str) -> anyhow::Error {
     anyhow!("no window could be opened: {cause}\n\n{DISPLAY_HELP}")
 }
 
-/// Sets the session aside if a `suspect` failure may be caused by it. Returns a message about the session, which was
-/// saved when the window ended.
-fn set_session_aside(store: Option<&Store>, saved: io::Result<()>, suspect: Option<&String>) -> String {
-    let set_aside = match (store, suspect, saved) {
-        (_, _, Err(error)) => return unsaved(store, &error),
-        (_, None, Ok(())) => return "Your session was saved; the next start restores it.".to_owned(),
-        (None, Some(_), Ok(())) => Ok(None),
-        (Some(store), Some(reason), Ok(())) => store.set_aside(reason),
-    };
-    match set_aside {
+/// Sets the session aside, which may be the cause of a failure. Returns a message about it.
+fn set_aside(store: &Store, reason: &str) -> String {
+    match store.set_aside(reason) {
         Ok(Some(aside)) => {
             format!("Your session was set aside as {}; the next start begins without it.", aside.display())
         }
         Ok(None) => "There was no session to save.".to_owned(),
-        Err(error) => unsaved(store, &error),
+        Err(error) => unsaved(Some(store), &error),
     }
 }
 

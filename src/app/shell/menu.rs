@@ -1,12 +1,10 @@
 //! The menu bar and the keyboard shortcuts.
 
 use egui::accesskit::Role;
-use egui::containers::menu::{MenuBar, MenuButton, MenuConfig};
-use egui::text::LayoutJob;
+use egui::containers::menu::{MenuBar, MenuButton};
 use egui::{
-    Align, Button, Color32, Context, FontSelection, Image, Key, KeyboardShortcut, Layout as UiLayout, Modifiers,
-    PopupCloseBehavior, Rect, RichText, ScrollArea, Sense, StrokeKind, TextFormat, TextStyle, TextureHandle,
-    ThemePreference, Ui, WidgetInfo, pos2, vec2,
+    Align, Atom, Button, Context, IdSalt, Image, Key, KeyboardShortcut, Layout as UiLayout, Modifiers, Response,
+    RichText, ScrollArea, Sense, TextureHandle, ThemePreference, Ui, Vec2, WidgetInfo,
 };
 use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_experiments::preset::UserPreset;
@@ -19,13 +17,12 @@ use super::presets::{PresetCatalog, PresetGroup};
 use super::tabs::{TabName, Tabs};
 use super::thumbnails::{THUMBNAIL, Thumbnails};
 use super::window::{Presentation, WindowLayout};
-use crate::app::widgets::form::{Outlined, check_box};
+use crate::app::widgets::form::{Outlined, check_box, stays_open, titled};
 use crate::app::widgets::theme;
 
-/// The widest line of a preset's description in a menu, in points.
-const DESCRIPTION_WIDTH: f32 = 400.0;
-/// The gap around the picture of a preset in a menu, in points.
-const ENTRY_GAP: f32 = 4.0;
+/// The width of an entry with the picture of a preset, and the gap beside the picture, in points.
+const ENTRY_WIDTH: f32 = 494.0;
+const ENTRY_GAP: f32 = 10.0;
 
 pub(crate) fn bar(
     ui: &mut Ui,
@@ -45,8 +42,7 @@ pub(crate) fn bar(
         if response.clicked() {
             catalog.refresh(ui.ctx());
         }
-        let stay_open = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
-        MenuButton::new("View").config(stay_open).ui(ui, |ui| view(ui, tabs, layout, requests));
+        stays_open("View").ui(ui, |ui| view(ui, tabs, layout, requests));
         ui.menu_button("Help", |ui| {
             item(ui, "Keys", "?", Action::ShowKeys, requests);
             item(ui, "Optimizers", "", Action::ShowOptimizer(RuleKind::ALL[0]), requests);
@@ -146,6 +142,7 @@ fn own_presets_heading(own: &[UserPreset]) -> String {
 }
 
 fn own_presets(ui: &mut Ui, own: &[UserPreset], thumbnails: &mut Thumbnails, requests: &mut Requests) {
+    ui.set_width(ENTRY_WIDTH);
     for UserPreset { name, path, preset } in own {
         let (title, about, picture) = match preset {
             Ok(preset) => (preset.title(), preset.description(), thumbnails.get(preset)),
@@ -158,6 +155,7 @@ fn own_presets(ui: &mut Ui, own: &[UserPreset], thumbnails: &mut Thumbnails, req
 }
 
 fn built_in_presets(ui: &mut Ui, shown: TabName, thumbnails: &mut Thumbnails, requests: &mut Requests) {
+    ui.set_width(ENTRY_WIDTH);
     for (index, PresetGroup { heading, built_ins }) in shown.preset_groups().into_iter().enumerate() {
         if index > 0 {
             ui.separator();
@@ -173,41 +171,22 @@ fn built_in_presets(ui: &mut Ui, shown: TabName, thumbnails: &mut Thumbnails, re
 }
 
 /// Shows a menu entry with a small picture at the left, and a sentence below its title.
-fn preset_button(ui: &mut Ui, title: &str, about: &str, picture: Option<&TextureHandle>) -> egui::Response {
-    let format = |style: TextStyle, color| TextFormat {
-        font_id: FontSelection::from(style).resolve(ui.style()),
-        color,
-        ..TextFormat::default()
-    };
-    let mut job = LayoutJob::default();
-    job.wrap.max_width = DESCRIPTION_WIDTH;
-    job.append(title, 0.0, format(TextStyle::Button, ui.visuals().strong_text_color()));
-    if !about.is_empty() {
-        job.append("\n", 0.0, TextFormat::default());
-        job.append(about, 0.0, format(TextStyle::Small, ui.visuals().weak_text_color()));
-    }
-    let text = ui.fonts_mut(|fonts| fonts.layout_job(job));
-    let left = THUMBNAIL.x + 3.0 * ENTRY_GAP;
-    let size = vec2(left + DESCRIPTION_WIDTH + ENTRY_GAP, text.size().y.max(THUMBNAIL.y) + 2.0 * ENTRY_GAP);
-    let (area, response) = ui.allocate_exact_size(size, Sense::click());
-    response.widget_info(|| WidgetInfo::labeled(Role::Button, true, title));
-    let style = ui.style().interact(&response);
-    if response.hovered() || response.has_focus() {
-        ui.painter().rect(area, style.corner_radius, style.weak_bg_fill, style.bg_stroke, StrokeKind::Inside);
-    }
-    let room = Rect::from_min_size(pos2(area.left() + ENTRY_GAP, area.center().y - 0.5 * THUMBNAIL.y), THUMBNAIL);
-    match picture {
-        Some(picture) => {
+fn preset_button(ui: &mut Ui, title: &str, about: &str, picture: Option<&TextureHandle>) -> Response {
+    let room = IdSalt::new("picture");
+    let text = titled(ui, title, about, ui.visuals().weak_text_color());
+    // The empty text at the right keeps the others at the left.
+    let button = Button::new((Atom::custom(room, THUMBNAIL), text)).right_text("").frame_when_inactive(false).wrap();
+    let shown = button.gap(ENTRY_GAP).min_size(THUMBNAIL + Vec2::splat(ENTRY_GAP)).atom_ui(ui);
+    let response = shown.response.clone().accessible_name(title);
+    match (shown.rect(room), picture) {
+        (Some(room), Some(picture)) => {
             Image::new(picture).corner_radius(4.0).paint_at(ui, room);
             // A numbered id would change those of the entries below when the picture is ready, and so lose a click.
             let shown = ui.interact(room, response.id.with("picture"), Sense::hover());
             shown.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Picture of {title}")));
         }
-        None => {
-            ui.painter().rect_filled(room, 4.0, ui.visuals().extreme_bg_color);
-        }
+        (room, _) => drop(room.map(|room| ui.painter().rect_filled(room, 4.0, ui.visuals().extreme_bg_color))),
     }
-    ui.painter().galley(pos2(area.left() + left, area.center().y - 0.5 * text.size().y), text, Color32::PLACEHOLDER);
     response
 }
 
@@ -275,17 +254,8 @@ fn zoom(ui: &mut Ui) {
     });
 }
 
-const UNDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Z);
-const REDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::Z);
-const REDO_ALTERNATIVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Y);
-const OPEN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::O);
-const SAVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::S);
-const SAVE_AS: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::S);
-const EXPORT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::E);
-const QUIT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Q);
-
 /// The shortcuts of the whole window below their headings: keys, and their effects.
-const SHORTCUTS: [(&str, &[(&str, &str)]); 3] = [
+const SHORTCUTS: [KeyGroup; 3] = [
     (
         "Files and settings",
         &[
@@ -310,6 +280,7 @@ const SHORTCUTS: [(&str, &[(&str, &str)]); 3] = [
     (
         "Window",
         &[
+            ("Ctrl 1, Ctrl 2, Ctrl 3", "Show the landscape, the phase diagram, or real workloads"),
             ("Esc", "End a loop over steps; leave the opening, the presentation, a message or a field"),
             ("Ctrl +, Ctrl −, Ctrl 0", "Larger, smaller, normal interface"),
             ("Tab, Shift Tab", "Next or previous control"),
@@ -320,29 +291,12 @@ const SHORTCUTS: [(&str, &[(&str, &str)]); 3] = [
 ];
 
 /// Keys with their effects, below a heading.
-pub(crate) type KeyGroup = (&'static str, Vec<(String, String)>);
+pub(crate) type KeyGroup = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// Lists all shortcuts for the help window. Those of the tabs are at the top.
 pub fn shortcuts() -> Vec<KeyGroup> {
     let of_tabs = TabName::ALL.iter().map(|tab| (tab.info().title, tab.info().keys));
-    let groups = of_tabs.filter(|(_, keys)| !keys.is_empty()).chain(SHORTCUTS);
-    let owned = |(heading, keys): (&'static str, &[(&str, &str)])| {
-        (heading, keys.iter().map(|(keys, effect)| ((*keys).to_owned(), (*effect).to_owned())).collect())
-    };
-    let mut groups: Vec<KeyGroup> = groups.map(owned).collect();
-    if let Some((_, window)) = groups.last_mut() {
-        window.insert(0, tab_shortcuts());
-    }
-    groups
-}
-
-/// Formats the keys that show tabs, as in "Ctrl 1, Ctrl 2, Ctrl 3", and "Show the landscape, the phase diagram, or real
-/// workloads".
-fn tab_shortcuts() -> (String, String) {
-    let keys: Vec<String> = TabName::ALL.iter().map(|tab| tab.keys()).collect();
-    let names: Vec<&str> = TabName::ALL.iter().map(|tab| tab.info().help_name).collect();
-    let [others @ .., last] = &names[..] else { unreachable!("there are tabs") };
-    (keys.join(", "), format!("Show {}, or {last}", others.join(", ")))
+    of_tabs.filter(|(_, keys)| !keys.is_empty()).chain(SHORTCUTS).collect()
 }
 
 /// Shows the tab whose keys were pressed, and converts other keys to requests, except those that a focused control or
@@ -358,15 +312,17 @@ pub(crate) fn handle_shortcuts(
     }
     let typing = ctx.text_edit_focused();
     let keys = Keys::new(ctx);
+    let command = |key| keys.shortcut(&KeyboardShortcut::new(Modifiers::COMMAND, key));
+    let shifted = |key| keys.shortcut(&KeyboardShortcut::new(Modifiers::COMMAND | Modifiers::SHIFT, key));
     let mut ask = |asked: bool, action: Action| requests.actions.extend(asked.then_some(action));
     // Longer shortcuts first, as shorter ones would match them too.
-    ask(keys.shortcut(&SAVE_AS), Action::SaveAs);
-    ask(keys.shortcut(&SAVE), Action::Save);
-    ask(keys.shortcut(&OPEN), Action::OpenPreset);
-    ask(keys.shortcut(&EXPORT), Action::Export(None));
-    ask(keys.shortcut(&QUIT), Action::Quit);
+    ask(shifted(Key::S), Action::SaveAs);
+    ask(command(Key::S), Action::Save);
+    ask(command(Key::O), Action::OpenPreset);
+    ask(command(Key::E), Action::Export(None));
+    ask(command(Key::Q), Action::Quit);
     for (&tab, digit) in TabName::ALL.iter().zip(DIGIT_KEYS) {
-        if keys.shortcut(&KeyboardShortcut::new(Modifiers::COMMAND, digit)) {
+        if command(digit) {
             tabs.show(tab);
         }
     }
@@ -379,8 +335,8 @@ pub(crate) fn handle_shortcuts(
         return;
     }
     let mut ask = |asked: bool, action: Action| requests.actions.extend(asked.then_some(action));
-    ask(keys.shortcut(&REDO) || keys.shortcut(&REDO_ALTERNATIVE), Action::Redo);
-    ask(keys.shortcut(&UNDO), Action::Undo);
+    ask(shifted(Key::Z) || command(Key::Y), Action::Redo);
+    ask(command(Key::Z), Action::Undo);
     let question =
         keys.pressed(Modifiers::NONE, Key::Questionmark) || keys.pressed(Modifiers::SHIFT, Key::Questionmark);
     ask(question, Action::ShowKeys);
@@ -405,16 +361,15 @@ pub(crate) fn handle_shortcuts(
 
 #[cfg(test)]
 mod tests {
-    use super::shortcuts;
+    use super::{TabName, shortcuts};
 
     #[test]
     fn the_help_lists_the_keys_of_each_tab_once() {
         let all: Vec<_> = shortcuts().into_iter().flat_map(|(_, keys)| keys).collect();
-        let listed = |keys: &str| all.iter().filter(|(listed, _)| listed == keys).count();
-        for keys in ["Space", "Page Down, Page Up, or a clicker", "Enter on the phase diagram", "Ctrl S", "?, F1"] {
-            assert_eq!(listed(keys), 1, "{keys}");
+        let of_tabs: Vec<String> = TabName::ALL.iter().map(|tab| tab.keys()).collect();
+        let of_tabs = of_tabs.join(", ");
+        for keys in ["Space", "Page Down, Page Up, or a clicker", "Enter on the phase diagram", "Ctrl S", &of_tabs] {
+            assert_eq!(all.iter().filter(|(listed, _)| *listed == keys).count(), 1, "{keys}");
         }
-        let (_, effect) = all.iter().find(|(keys, _)| keys == "Ctrl 1, Ctrl 2, Ctrl 3").expect("they show the tabs");
-        assert_eq!(effect, "Show the landscape, the phase diagram, or real workloads");
     }
 }

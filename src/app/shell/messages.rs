@@ -12,13 +12,15 @@ use valleyscope_experiments::view::formula::Formula;
 use valleyscope_experiments::view::rule_summary::{RuleSummary, Variant, defaults, values};
 
 use super::menu::KeyGroup;
+use crate::app::widgets::form::visible_scroll_bar;
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::app::widgets::theme::text_width;
 
-/// The width of keys in the help, in points.
-const KEYS_WIDTH: f32 = 180.0;
-/// The additional space between the columns of the help, in points.
-const BETWEEN_COLUMNS: f32 = 18.0;
+/// The size of the list of keys, the widths of its columns, the first of which has the longest texts, and the width of
+/// keys, in points.
+const KEYS_SIZE: Vec2 = vec2(1200.0, 580.0);
+const COLUMN_WIDTHS: [f32; 3] = [468.0, 350.0, 340.0];
+const KEYS_WIDTH: f32 = 156.0;
 /// The space around the name of a key on its cap, in points.
 const CAP: Margin = Margin { left: 6, right: 6, top: 1, bottom: 1 };
 /// The time for which a notice is shown.
@@ -264,25 +266,17 @@ pub(crate) enum Quitting {
 
 /// Asks whether to drop phase diagrams that are on no disk, and to stop exports; returns the answer, once there is one.
 pub(crate) fn ask_quit(ctx: &Context, diagrams: &[String], exports: &[String]) -> Option<bool> {
-    let heading = match (diagrams.len(), exports.len()) {
-        (0, 1) => "Quit and stop an export?".to_owned(),
-        (0, count) => format!("Quit and stop {count} exports?"),
-        (1, _) => "Quit and drop a phase diagram?".to_owned(),
-        (count, _) => format!("Quit and drop {count} phase diagrams?"),
-    };
-    let of_diagrams = ["It was computed and is on no disk:", "They were computed and are on no disk:"];
-    let of_exports = [
-        "This export is not finished, and nothing of it will be kept:",
-        "These exports are not finished, and nothing of them will be kept:",
-    ];
+    let heading = if diagrams.is_empty() { "Quit and stop exports?" } else { "Quit and drop phase diagrams?" };
     let mut text = Vec::new();
-    for (introductions, lines) in [(of_diagrams, diagrams), (of_exports, exports)] {
+    for (introduction, lines) in
+        [("Computed and on no disk:", diagrams), ("Not finished, and nothing of it will be kept:", exports)]
+    {
         if !lines.is_empty() {
-            text.push(introductions[usize::from(lines.len() > 1)]);
+            text.push(introduction);
             text.extend(lines.iter().map(String::as_str));
         }
     }
-    Question { id: "quit", heading: &heading, text: &text.join("\n"), yes: "Quit", no: "Cancel" }.ask(ctx)
+    Question { id: "quit", heading, text: &text.join("\n"), yes: "Quit", no: "Cancel" }.ask(ctx)
 }
 
 #[derive(Default)]
@@ -295,14 +289,19 @@ pub(crate) struct Help {
 impl Help {
     /// Shows the open windows. `shortcuts` are the keys and their effects.
     pub(crate) fn show(&mut self, ctx: &Context, shortcuts: impl FnOnce() -> Vec<KeyGroup>) {
-        let height = 0.9 * ctx.content_rect().height();
-        centred(ctx, "Keys", vec2(960.0, height)).open(&mut self.keys).show(ctx, |ui| {
-            ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-                let mut groups = shortcuts();
-                let right = groups.split_off(groups.len().saturating_sub(3));
-                ui.columns(2, |columns| {
-                    for (column, groups) in columns.iter_mut().zip([groups, right]) {
-                        groups.iter().for_each(|group| show_keys(column, group));
+        let size = KEYS_SIZE.min(ctx.content_rect().size() - vec2(40.0, 100.0));
+        let window = Window::new("Keys").collapsible(false).fixed_size(size).anchor(Align2::CENTER_CENTER, Vec2::ZERO);
+        window.open(&mut self.keys).show(ctx, |ui| {
+            visible_scroll_bar(ui);
+            ScrollArea::both().auto_shrink(false).show(ui, |ui| {
+                let groups = shortcuts();
+                let columns = [&groups[..1], &groups[1..3], &groups[3..]];
+                ui.horizontal_top(|ui| {
+                    for (groups, width) in columns.into_iter().zip(COLUMN_WIDTHS) {
+                        ui.vertical(|ui| {
+                            ui.set_width(width);
+                            groups.iter().for_each(|group| show_keys(ui, group));
+                        });
                     }
                 });
             });
@@ -333,8 +332,8 @@ impl Help {
 /// Shows a group of keys as caps, each with its effect at the right.
 fn show_keys(ui: &mut Ui, (heading, keys): &KeyGroup) {
     ui.label(RichText::new(*heading).strong());
-    ui.add_space(2.0);
-    for (keys, effect) in keys {
+    ui.spacing_mut().item_spacing.y = 4.0;
+    for (keys, effect) in *keys {
         ui.horizontal_top(|ui| {
             ui.vertical(|ui| {
                 ui.set_width(KEYS_WIDTH);
@@ -349,12 +348,10 @@ fn show_keys(ui: &mut Ui, (heading, keys): &KeyGroup) {
                 });
             });
             ui.vertical(|ui| {
-                ui.set_max_width(ui.available_width() - BETWEEN_COLUMNS);
                 ui.add_space(2.0);
-                ui.add(Label::new(effect).wrap());
+                ui.add(Label::new(*effect).wrap());
             });
         });
-        ui.add_space(2.0);
     }
     ui.add_space(12.0);
 }

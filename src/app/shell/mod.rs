@@ -268,7 +268,7 @@ impl Drop for Valleyscope {
     fn drop(&mut self) {
         if let Some(saver) = self.saver.take() {
             let saved = saver.finish(&self.session());
-            self.exit_state.leave(|exit_report| exit_report.saved = saved);
+            self.exit_state.leave(|exit_report| exit_report.unsaved = saved.err());
         }
     }
 }

@@ -336,10 +336,6 @@ fn show_table(ui: &mut Ui, table: &DifferenceTable) {
             ui.weak(format!("{}.", table.equal_text()));
         });
     });
-    if table.rows.is_empty() && table.results.is_empty() {
-        ui.label("No setting differs.");
-        return;
-    }
     ScrollArea::both().auto_shrink(false).show(ui, |ui| {
         Grid::new(("differences", table.names.len())).striped(true).spacing(vec2(SPACING, 5.0)).show(ui, |ui| {
             ui.label("");

@@ -3,8 +3,7 @@
 //! The file is replaced as a whole: a program that is killed, or a full disk, leaves the last good one. The session
 //! with which the program started stays in a second file, in case the first is damaged otherwise.
 //!
-//! After a panic the program is restarted with the session, as the event loop cannot be reused. A program that panics
-//! within 20 s of its start sets the session aside, as it may be the cause.
+//! A program that panics within 20 s of its start sets the session aside, as it may be the cause.
 
 use std::collections::BTreeMap;
 use std::io;

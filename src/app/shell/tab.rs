@@ -27,8 +27,6 @@ use crate::player::{PlaybackPace, PlayerCommand};
 pub(crate) struct TabInfo {
     /// The tab's name in the menu bar.
     pub title: &'static str,
-    /// The tab's name in the sentence "Show …" of the help.
-    pub help_name: &'static str,
     /// The kinds of the presets that it opens.
     pub preset_kinds: &'static [&'static str],
     /// The heading of those presets in the menu.
@@ -195,16 +193,12 @@ impl Default for AppOptions {
 #[derive(Clone, Default)]
 pub struct ExitState(Arc<Mutex<ExitReport>>);
 
+#[derive(Default)]
 pub struct ExitReport {
-    pub saved: io::Result<()>,
+    /// The reason why the session could not be saved, if it could not.
+    pub unsaved: Option<io::Error>,
     /// The reason why the graphics device was lost, if it was.
     pub device_lost: Option<String>,
-}
-
-impl Default for ExitReport {
-    fn default() -> ExitReport {
-        ExitReport { saved: Ok(()), device_lost: None }
-    }
 }
 
 impl ExitState {

@@ -188,17 +188,10 @@ impl Session {
         if found.version != VERSION {
             return Err(format!("expected a session of version {VERSION}, found version {}", found.version));
         }
-        let session: Session = ron::from_str(text).map_err(unreadable)?;
-        Ok(Session { window: session.window.clamped(), ..session })
-    }
-}
-
-impl WindowState {
-    /// Clamps the state to values that are valid for a window.
-    fn clamped(mut self) -> WindowState {
-        self.layout.sizes = std::mem::take(&mut self.layout.sizes).clamped();
-        self.zoom = if self.zoom.is_finite() { self.zoom.clamp(0.5, 3.0) } else { 1.0 };
-        self
+        let mut session: Session = ron::from_str(text).map_err(unreadable)?;
+        let zoom = &mut session.window.zoom;
+        *zoom = if zoom.is_finite() { zoom.clamp(0.5, 3.0) } else { 1.0 };
+        Ok(session)
     }
 }
 

@@ -2,21 +2,19 @@
 
 use std::sync::Arc;
 
-use egui::{ColorImage, Context, TextureHandle, TextureOptions, Vec2, vec2};
-use image::imageops::{FilterType, resize};
-use image::{Rgb, RgbImage};
+use egui::{Color32, ColorImage, Context, TextureFilter, TextureHandle, TextureOptions, Vec2, vec2};
 use valleyscope_engine::quantity::{ParticleCount, PointCount, Replicates};
-use valleyscope_engine::simulation::Simulation;
 use valleyscope_engine::sweep::{Backend, Diagram, Precision, Sampling, SweepJob, SweepWork};
 use valleyscope_experiments::preset::{LandscapePreset, Preset, SweepPreset};
-use valleyscope_experiments::view::{AutoScale, Viewport, simulation_colors};
+use valleyscope_experiments::view::ViewProjection;
 
+use super::export::decoded;
 use super::jobs::Job;
-use crate::draw::{Map, around, pixel_rgb};
+use crate::draw::{Map, MapImage, Trajectories, small_picture};
 
-/// The size of a small picture, in points and in pixels.
+/// The size of a small picture, in points, and its resolution: two pixels a point.
 pub(crate) const THUMBNAIL: Vec2 = vec2(72.0, 46.0);
-const THUMBNAIL_PX: [u32; 2] = [144, 92];
+const DPI: f64 = 144.0;
 /// The largest numbers of particles and steps of a simulation, and of rows, columns and replicates of a diagram.
 const PARTICLES: u64 = 24;
 const STEPS: u64 = 1_000;
@@ -25,9 +23,6 @@ const COLUMNS: u64 = 12;
 const REPLICATES: u64 = 2;
 /// The most steps of optimizers of a coarse diagram, times its dimension; one with more is coarser.
 const MOST_STEPS: f64 = 6e7;
-/// The radii of paths and particles, over the height of the picture.
-const PATH: f64 = 0.016;
-const PARTICLE: f64 = 0.05;
 
 /// The pictures so far, each with its preset; `None` until it is made, and where it cannot be made.
 #[derive(Default)]
@@ -51,7 +46,9 @@ impl Thumbnails {
     /// Takes a finished picture, and begins the next one that was asked for.
     pub(crate) fn update(&mut self, ctx: &Context) {
         if let Some(made) = Job::take(&mut self.job) {
-            let texture = |picture| ctx.load_texture("preset", picture, TextureOptions::LINEAR);
+            // The pixels of a coarse diagram stay sharp.
+            let options = TextureOptions { magnification: TextureFilter::Nearest, ..TextureOptions::LINEAR };
+            let texture = |picture| ctx.load_texture("preset", picture, options);
             self.known[self.begun - 1].1 = made.ok().flatten().map(texture);
         }
         if self.job.is_none()
@@ -64,107 +61,44 @@ impl Thumbnails {
     }
 }
 
-/// Draws the small picture of a preset; `None` for a diagram that this machine cannot compute.
+/// Draws the small picture of a preset; `None` where this machine cannot compute what it shows.
 fn picture(preset: &Preset) -> Option<ColorImage> {
-    let drawn = match preset {
-        Preset::Landscape(preset) => landscape_picture(preset, THUMBNAIL_PX),
-        Preset::Sweep(preset) => diagram_picture(preset)?,
-        _ => training_picture(),
-    };
-    Some(ColorImage::from_rgb(THUMBNAIL_PX.map(|side| side as usize), drawn.as_raw()))
+    match preset {
+        Preset::Landscape(preset) => landscape_picture(preset.clone()),
+        Preset::Sweep(preset) => diagram_picture(preset),
+        _ => Some(training_picture()),
+    }
 }
 
-/// Draws the loss of the landscape of a preset, the paths of the means of its optimizers, and their last particles.
-pub(crate) fn landscape_picture(preset: &LandscapePreset, [width, height]: [u32; 2]) -> RgbImage {
-    let mut preset = preset.clone();
+/// Draws the landscape of a preset from above, with the paths of some of its particles.
+fn landscape_picture(mut preset: LandscapePreset) -> Option<ColorImage> {
+    let view = preset.view.get_or_insert_default();
+    (view.projection, view.contours, view.uv_frame) = (ViewProjection::Plane, false, false);
     let spec = preset.spec_mut();
     spec.particles = spec.particles.min(ParticleCount::clamped(PARTICLES));
-    let (start, steps) = (spec.start, spec.steps.unwrap_or(LandscapePreset::DEFAULT_STEPS).min(STEPS));
-    let mut simulation = Simulation::new(spec.clone());
-    let mut means = vec![Vec::new(); simulation.ensembles().len()];
-    while simulation.step() < steps {
-        means.iter_mut().zip(simulation.ensembles()).for_each(|(path, it)| path.push(it.mean_position()));
-        simulation.advance();
+    spec.steps = Some(spec.steps.unwrap_or(LandscapePreset::DEFAULT_STEPS).min(STEPS));
+    let mut trajectories = Trajectories::new(&preset).ok()?;
+    while !trajectories.is_complete() {
+        trajectories.advance();
     }
-    let ends: Vec<Vec<[f64; 2]>> = simulation.ensembles().iter().map(|it| it.positions().collect()).collect();
-    let view = preset.view.clone().unwrap_or_default();
-    let paths = means.iter().map(|mean| (&mean[..], &[][..]));
-    let around = || around(paths, [start.x.get(), start.y.get()], start.spread.get());
-    let camera = view.camera.filter(|_| !view.follow).unwrap_or_else(around);
-    // Twice as large, so that edges are smooth.
-    let size = [2.0 * f64::from(width), 2.0 * f64::from(height)];
-    let scale_px = size[0] / camera.width;
-    let to_px = |[x, y]: [f64; 2]| {
-        let [right, up] = [x - camera.center[0], y - camera.center[1]].map(|distance| distance * scale_px);
-        [0.5 * size[0] + right, 0.5 * size[1] - up]
-    };
-    let landscape = preset.spec().landscape.landscape();
-    let viewport = Viewport { camera, size_px: size.map(|side| side as f32) };
-    let scale = view.scale.unwrap_or_else(|| AutoScale::default().update(&[(&landscape, viewport)]));
-    let mut drawn = RgbImage::from_fn(2 * width, 2 * height, |column, row| {
-        let [right, down] = [f64::from(column) + 0.5 - 0.5 * size[0], f64::from(row) + 0.5 - 0.5 * size[1]];
-        let at = [camera.center[0] + right / scale_px, camera.center[1] - down / scale_px];
-        Rgb(pixel_rgb(landscape.loss(at), &scale, view.colormap, [column as usize, row as usize]))
-    });
-    let optimizers = &preset.spec().optimizers;
-    let colors = simulation_colors(optimizers).into_iter().zip(optimizers).filter(|(_, it)| it.enabled);
-    let colors: Vec<[u8; 3]> = colors.map(|(color, _)| color).collect();
-    for (radius, is_edge) in [(1.6, true), (1.0, false)] {
-        for ((mean, end), color) in means.iter().zip(&ends).zip(&colors) {
-            let color = if is_edge { [16; 3] } else { *color };
-            for ends in mean.windows(2) {
-                line(&mut drawn, [ends[0], ends[1]].map(to_px), radius * PATH * size[1] / 2.0, color);
-            }
-            end.iter().for_each(|at| dot(&mut drawn, to_px(*at), radius * PARTICLE * size[1] / 2.0, color));
-        }
-    }
-    resize(&drawn, width, height, FilterType::Triangle)
-}
-
-/// Draws a line of dots that overlap.
-fn line(picture: &mut RgbImage, [from, to]: [[f64; 2]; 2], radius: f64, color: [u8; 3]) {
-    let length = (to[0] - from[0]).hypot(to[1] - from[1]);
-    let dots = (length / radius.max(0.5)).ceil().clamp(1.0, 400.0);
-    for index in 0..dots as usize {
-        let part = index as f64 / dots;
-        dot(picture, [0, 1].map(|side| from[side] + part * (to[side] - from[side])), radius, color);
-    }
-}
-
-/// Draws a filled circle, as far as it is inside.
-fn dot(picture: &mut RgbImage, [x, y]: [f64; 2], radius: f64, color: [u8; 3]) {
-    if !(x.is_finite() && y.is_finite()) {
-        return;
-    }
-    let pixels = |at: f64, most: u32| {
-        let end = |at: f64| at.clamp(0.0, f64::from(most)) as u32;
-        end((at - radius).floor())..end((at + radius).ceil())
-    };
-    for row in pixels(y, picture.height()) {
-        for column in pixels(x, picture.width()) {
-            if (f64::from(column) + 0.5 - x).hypot(f64::from(row) + 0.5 - y) <= radius {
-                picture.put_pixel(column, row, Rgb(color));
-            }
-        }
-    }
+    decoded(&small_picture(&trajectories, THUMBNAIL, DPI).ok()?).ok()
 }
 
 /// Draws a falling curve, which stands for any training.
-fn training_picture() -> RgbImage {
-    let [width, height] = THUMBNAIL_PX;
-    let mut drawn = RgbImage::from_pixel(2 * width, 2 * height, Rgb([34, 39, 48]));
-    let [across, down] = [width, height].map(|side| 2.0 * f64::from(side));
-    let at = |part: f64| [(0.1 + 0.8 * part) * across, (0.88 - 0.7 * (-4.0 * part).exp()) * down];
-    line(&mut drawn, [[0.1 * across, 0.88 * down], [0.9 * across, 0.88 * down]], 1.5, [96, 104, 118]);
-    line(&mut drawn, [[0.1 * across, 0.12 * down], [0.1 * across, 0.88 * down]], 1.5, [96, 104, 118]);
-    (0..40).for_each(|index| {
-        line(&mut drawn, [index, index + 1].map(|index| at(f64::from(index) / 40.0)), 3.5, [203, 209, 220]);
-    });
-    resize(&drawn, width, height, FilterType::Triangle)
+fn training_picture() -> ColorImage {
+    let size = (THUMBNAIL * (DPI / 72.0) as f32).round();
+    let color = |index: usize| {
+        let at = vec2((index % size.x as usize) as f32, (index / size.x as usize) as f32) / size;
+        let (curve, slope) = (0.85 - 0.65 * (-4.0 * at.x).exp(), 2.6 * (-4.0 * at.x).exp());
+        let away = (at.y - curve).abs() * size.y / (slope * size.y / size.x).hypot(1.0);
+        Color32::from_rgb(34, 39, 48).lerp_to_gamma(Color32::from_rgb(203, 209, 220), (2.0 - away).clamp(0.0, 1.0))
+    };
+    let [width, height] = [size.x, size.y].map(|side| side as usize);
+    ColorImage::new([width, height], (0..width * height).map(color).collect())
 }
 
 /// Computes a coarse diagram and draws its winners.
-fn diagram_picture(preset: &SweepPreset) -> Option<RgbImage> {
+fn diagram_picture(preset: &SweepPreset) -> Option<ColorImage> {
     let mut sweep = preset.sweep.clone();
     sweep.check_computable().ok()?;
     sweep.sampling = Sampling::Uniform;
@@ -183,10 +117,8 @@ fn diagram_picture(preset: &SweepPreset) -> Option<RgbImage> {
         diagram.insert(finished.pixel, finished.cell);
         true
     });
-    let map = Map::Winner { certainty: false }.image(&diagram, metric);
-    let rgb = map.rgba.chunks_exact(4).flat_map(|pixel| &pixel[..3]).copied().collect();
-    let coarse = RgbImage::from_raw(map.width as u32, map.height as u32, rgb)?;
-    Some(resize(&coarse, THUMBNAIL_PX[0], THUMBNAIL_PX[1], FilterType::Nearest))
+    let MapImage { width, height, rgba } = Map::Winner { certainty: false }.image(&diagram, metric);
+    Some(ColorImage::from_rgba_unmultiplied([width, height], &rgba))
 }
 
 #[cfg(test)]

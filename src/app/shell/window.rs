@@ -42,16 +42,7 @@ impl Default for WindowLayout {
 
 /// The widths and heights that the user gave to panels, in points, by the panels' names. Other panels have their usual
 /// size.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct PanelSizes(BTreeMap<String, f32>);
-
-impl PanelSizes {
-    pub(crate) fn clamped(mut self) -> PanelSizes {
-        self.0.retain(|_, size| size.is_finite() && *size > 0.0);
-        self
-    }
-}
+pub(crate) type PanelSizes = BTreeMap<String, f32>;
 
 /// The side of the window at which a panel is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +118,7 @@ impl SidePanel {
         content: impl FnOnce(&mut Ui, &mut PanelSizes),
     ) {
         let id = ui.scope_id().with_salt(IdSalt::new(self.name));
-        let chosen = sizes.0.get(self.name).copied();
+        let chosen = sizes.get(self.name).copied().filter(|size| size.is_finite());
         let size = chosen.unwrap_or(self.usual).clamp(*self.range.start(), *self.range.end());
         // egui would start with the last size, which may be that of a smaller window.
         let state = PanelState { outer_rect: Rect::from_min_size(Pos2::ZERO, Vec2::splat(size)) };
@@ -149,7 +140,7 @@ impl SidePanel {
             && is_shown
             && let Some(state) = PanelState::load(ui, id)
         {
-            sizes.0.insert(self.name.to_owned(), self.edge.size(state.size()));
+            sizes.insert(self.name.to_owned(), self.edge.size(state.size()));
         }
     }
 }

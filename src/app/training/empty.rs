@@ -97,6 +97,11 @@ impl TrainingPanel {
         ui.add(Label::new(RichText::new(training.title()).strong()).truncate());
         ui.add(Label::new(training.description()).wrap());
         ui.add_space(6.0);
+        // A row centres the text of its buttons.
+        ui.horizontal(|ui| self.start_button(ui));
+    }
+
+    fn start_button(&mut self, ui: &mut Ui) {
         if self.worker_card.can_install(&self.worker, &self.paths) {
             if self.charts.is_presented {
                 return;

@@ -207,7 +207,6 @@ impl TrainingPanel {
 impl RegisteredTab for TrainingPanel {
     const INFO: TabInfo = TabInfo {
         title: "Real workloads",
-        help_name: "real workloads",
         preset_kinds: Preset::TRAININGS,
         presets_heading: "Real workloads",
         keys: &[],

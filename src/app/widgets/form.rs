@@ -6,9 +6,11 @@ use std::hash::Hash;
 
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::style::ScrollStyle;
+use egui::text::LayoutJob;
 use egui::{
-    Align, Button, Checkbox, CollapsingHeader, ComboBox, Context, Id, IntoAtoms, Label, Layout, PopupCloseBehavior,
-    RadioButton, Rect, Response, RichText, ScrollArea, Stroke, StrokeKind, Ui, Widget, vec2,
+    Align, Button, Checkbox, CollapsingHeader, Color32, ComboBox, Context, Id, IntoAtoms, Label, Layout,
+    PopupCloseBehavior, RadioButton, Rect, Response, RichText, ScrollArea, Stroke, StrokeKind, TextFormat, TextStyle,
+    Ui, Widget, WidgetText, vec2,
 };
 
 use super::theme;
@@ -165,6 +167,17 @@ pub(crate) fn radio_button<'a, V: PartialEq>(
         response.mark_changed();
     }
     response
+}
+
+/// Lays out a title, and a small text below it.
+pub(crate) fn titled(ui: &Ui, title: &str, about: &str, color: Color32) -> WidgetText {
+    let format = |style: TextStyle, color| TextFormat::simple(style.resolve(ui.style()), color);
+    let mut job = LayoutJob::default();
+    job.append(title, 0.0, format(TextStyle::Button, ui.visuals().strong_text_color()));
+    if !about.is_empty() {
+        job.append(&format!("\n{about}"), 0.0, format(TextStyle::Small, color));
+    }
+    job.into()
 }
 
 /// Makes a menu that stays open while its controls are used.

@@ -11,7 +11,7 @@ use valleyscope_engine::simulation::OptimizerSpec;
 use valleyscope_experiments::view::{contrasting, legible, simulation_colors};
 
 use super::theme::background;
-use crate::draw::marker_shape;
+use crate::draw::{marker_shape, rgb};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Icon {
@@ -142,20 +142,17 @@ pub(crate) fn rgb_of(optimizers: &[OptimizerSpec], id: u32) -> [u8; 3] {
 
 /// The colour of the optimizer with this id as it is drawn on the landscape.
 pub(crate) fn color_of(optimizers: &[OptimizerSpec], id: u32) -> Color32 {
-    let [red, green, blue] = rgb_of(optimizers, id);
-    Color32::from_rgb(red, green, blue)
+    rgb(rgb_of(optimizers, id))
 }
 
 /// Adjusts a colour for lines on the theme's background.
 pub fn line_color(color: Color32, theme: Theme) -> Color32 {
-    let [red, green, blue] = contrasting([color.r(), color.g(), color.b()], background(theme));
-    Color32::from_rgb(red, green, blue)
+    rgb(contrasting([color.r(), color.g(), color.b()], background(theme)))
 }
 
 /// Adjusts a colour for text on the theme's background.
 pub(crate) fn text_color(color: Color32, theme: Theme) -> Color32 {
-    let [red, green, blue] = legible([color.r(), color.g(), color.b()], background(theme));
-    Color32::from_rgb(red, green, blue)
+    rgb(legible([color.r(), color.g(), color.b()], background(theme)))
 }
 
 /// The width of the picker, in points.
@@ -173,7 +170,7 @@ pub(crate) fn color_swatch(ui: &mut Ui, color: &mut Option<[u8; 3]>, usual: [u8;
 /// restores the usual colour, as does a secondary click. `is_chosen` is true for a colour other than the usual one.
 pub(crate) fn color_button(
     ui: &mut Ui,
-    rgb: [u8; 3],
+    shown: [u8; 3],
     is_chosen: bool,
     help: &str,
     name: &str,
@@ -181,38 +178,30 @@ pub(crate) fn color_button(
     let (rect, button) = ui.allocate_exact_size(ui.spacing().interact_size, Sense::click());
     button.widget_info(|| WidgetInfo::labeled(Role::Button, true, name));
     let visuals = ui.style().interact(&button);
-    let [red, green, blue] = rgb;
-    let color = Color32::from_rgb(red, green, blue);
-    ui.painter().rect_filled(rect.expand(visuals.expansion), visuals.corner_radius, color);
+    ui.painter().rect_filled(rect.expand(visuals.expansion), visuals.corner_radius, rgb(shown));
     let button = button.on_hover_text(format!("{help}\nRight-click to restore the usual colour."));
     if button.secondary_clicked() {
         return Some(None);
     }
     let menu = Popup::menu(&button).close_behavior(PopupCloseBehavior::CloseOnClickOutside);
-    menu.show(|ui| color_picker(ui, name, rgb, is_chosen)).and_then(|shown| shown.inner)
+    menu.show(|ui| color_picker(ui, name, shown, is_chosen)).and_then(|shown| shown.inner)
 }
 
 /// Shows a colour picker after a right click on the entry of a legend with this colour. Returns the choice, if one is
 /// made; `None` in it restores the usual colour. `is_chosen` is true for a colour other than the usual one.
-pub(crate) fn color_menu(entry: &Response, name: &str, rgb: [u8; 3], is_chosen: bool) -> Option<Option<[u8; 3]>> {
+pub(crate) fn color_menu(entry: &Response, name: &str, shown: [u8; 3], is_chosen: bool) -> Option<Option<[u8; 3]>> {
     let menu = Popup::context_menu(entry).close_behavior(PopupCloseBehavior::CloseOnClickOutside);
-    let shown = menu.show(|ui| color_picker(ui, &format!("Colour of {name}"), rgb, is_chosen));
-    shown.and_then(|shown| shown.inner)
+    menu.show(|ui| color_picker(ui, &format!("Colour of {name}"), shown, is_chosen)).and_then(|shown| shown.inner)
 }
 
 /// Shows the colour picker of all menus under a title. Returns the choice, if one is made; `None` in it restores the
 /// usual colour.
-pub(crate) fn color_picker(
-    ui: &mut Ui,
-    title: &str,
-    [red, green, blue]: [u8; 3],
-    is_chosen: bool,
-) -> Option<Option<[u8; 3]>> {
+pub(crate) fn color_picker(ui: &mut Ui, title: &str, before: [u8; 3], is_chosen: bool) -> Option<Option<[u8; 3]>> {
     ui.set_max_width(PICKER_HEADING);
     ui.spacing_mut().slider_width = PICKER;
     let mut choice = None;
     ui.add(Label::new(RichText::new(title).strong()).truncate());
-    let mut color = Color32::from_rgb(red, green, blue);
+    let mut color = rgb(before);
     if color_picker_color32(ui, &mut color, Alpha::Opaque) {
         choice = Some(Some([color.r(), color.g(), color.b()]));
     }

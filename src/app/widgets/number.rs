@@ -145,7 +145,7 @@ pub(crate) fn drag<N: Numeric>(value: &mut N) -> DragValue<'_> {
     let decimals = if N::INTEGRAL { 0 } else { 6 };
     let value = DragValue::new(value).max_decimals(decimals);
     let value = if N::INTEGRAL { value } else { value.custom_formatter(|value, _| text(value)) };
-    value.update_while_editing(false).custom_parser(parse)
+    value.update_while_editing(false).custom_parser(|typed| read(typed).ok())
 }
 
 /// Returns a number of a logarithmic spacing with three significant digits, or as many of its complement.
@@ -195,11 +195,6 @@ pub(crate) fn read(typed: &str) -> Result<f64, String> {
         Ok(value) if value.is_finite() => Ok(value),
         _ => Err(format!("expected a number such as 0.01 or 1e-3, found “{}”", typed.trim())),
     }
-}
-
-/// Parses a number typed into a drag field; returns `None` for other text, so that the old value stays.
-pub(crate) fn parse(typed: &str) -> Option<f64> {
-    read(typed).ok()
 }
 
 /// Parses a whole number.

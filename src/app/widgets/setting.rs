@@ -161,41 +161,30 @@ impl Control<'_> {
         }
     }
 
+    /// Shows the slider. One that is logarithmic in the complement has 0, 0.9, 0.99 and 0.999 equally far apart.
     fn slider(&self, ui: &mut Ui, value: &mut f64) -> Response {
         let Extent { low, high, spacing } = self.of.slider;
-        if spacing == Spacing::LogComplement {
-            return self.complement_slider(ui, value);
+        let is_complement = spacing == Spacing::LogComplement;
+        let place = |value: f64| if is_complement { 1.0 - value } else { value };
+        let nearest = |set: f64| match spacing {
+            Spacing::Linear => self.of.nearest(rounded(set, 4)),
+            _ => self.of.nearest(rounded_in(set, spacing)),
+        };
+        let slider = Slider::from_get_set(place(low)..=place(high), |set| {
+            *value = set.map_or(*value, |set| nearest(place(set)));
+            place(*value)
+        });
+        let is_logarithmic = spacing != Spacing::Linear;
+        let slider = slider.logarithmic(is_logarithmic).clamping(SliderClamping::Edits).show_value(false);
+        let response = ui.add(slider);
+        if is_complement {
+            *value = requested(ui, &response).map_or(*value, nearest);
+            ui.ctx().accesskit_node_builder(response.id, |node| {
+                node.set_numeric_value(*value);
+                node.set_min_numeric_value(low);
+                node.set_max_numeric_value(high);
+            });
         }
-        let is_logarithmic = spacing == Spacing::Log;
-        let digits = if is_logarithmic { 3 } else { 4 };
-        let slider = Slider::from_get_set(low..=high, |set| {
-            if let Some(set) = set {
-                *value = self.of.nearest(rounded(set, digits));
-            }
-            *value
-        });
-        ui.add(slider.logarithmic(is_logarithmic).clamping(SliderClamping::Edits).show_value(false))
-    }
-
-    /// Shows a slider that is logarithmic in the complement: 0, 0.9, 0.99 and 0.999 are equally far apart.
-    fn complement_slider(&self, ui: &mut Ui, value: &mut f64) -> Response {
-        let Extent { low, high, .. } = self.of.slider;
-        let nearest = |set: f64| self.of.nearest(rounded_in(set, Spacing::LogComplement));
-        let slider = Slider::from_get_set(1.0 - low..=1.0 - high, |set| {
-            if let Some(complement) = set {
-                *value = nearest(1.0 - complement);
-            }
-            1.0 - *value
-        });
-        let response = ui.add(slider.logarithmic(true).clamping(SliderClamping::Edits).show_value(false));
-        if let Some(requested) = requested(ui, &response) {
-            *value = nearest(requested);
-        }
-        ui.ctx().accesskit_node_builder(response.id, |node| {
-            node.set_numeric_value(*value);
-            node.set_min_numeric_value(low);
-            node.set_max_numeric_value(high);
-        });
         response
     }
 

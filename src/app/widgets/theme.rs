@@ -251,7 +251,7 @@ pub(crate) fn primary_button(ui: &egui::Ui, text: impl Into<egui::RichText>) -> 
 
 /// Makes the large button of the main action in an empty view.
 pub(crate) fn large_primary_button(ui: &egui::Ui, text: &str) -> egui::Button<'static> {
-    primary_button(ui, egui::RichText::new(text).size(16.0)).min_size(vec2(112.0, 36.0))
+    primary_button(ui, text).min_size(vec2(96.0, 30.0))
 }
 
 pub(crate) fn text_width(ui: &egui::Ui, font: &egui::FontId, text: &str) -> f32 {

@@ -10,8 +10,7 @@ use valleyscope_engine::terminal_escape::{visible, visible_path};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::PresetConfigs;
 use valleyscope_runs::{
-    Concern, Condition, Findings, Measure, Ranks, RepairRefused, RunFolder, RunHistory, RunReader, forked_run, now,
-    span,
+    Concern, Condition, Findings, Measure, Ranks, RunFolder, RunHistory, RunReader, RunRefused, forked_run, now, span,
 };
 
 use super::{newest, notes};
@@ -205,7 +204,7 @@ impl Folder {
         }
     }
 
-    fn check(&self, repair: bool) -> Result<Findings, RepairRefused> {
+    fn check(&self, repair: bool) -> Result<Findings, RunRefused> {
         match self {
             Folder::Run(run) => run.check(repair, &PresetConfigs),
             Folder::Sweep(path) => check_sweep(path, repair).map(|mut findings| {

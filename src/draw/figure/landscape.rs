@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use egui::{Align, Color32, Pos2, Rect, Stroke, pos2, vec2};
+use egui::{Align, Color32, Pos2, Rect, Stroke, Vec2, pos2, vec2};
 use valleyscope_engine::landscape::{Coordinate, Landscape, LandscapeMetric, Uv};
 use valleyscope_engine::optimizer::Marker;
 use valleyscope_engine::simulation::Bucket;
@@ -15,7 +15,7 @@ use valleyscope_experiments::view::{
 use super::page::{Content, Figure, GAP, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, PAGE_MM, WIDE};
 use super::trajectories::{Ensemble, TracedRun, Trajectories, pens};
 use crate::draw::axis::{Axis, ColorBar};
-use crate::draw::canvas::{Canvas, LINE, MapImage, area, rgb};
+use crate::draw::canvas::{Canvas, LINE, MapImage, Style, area, rgb};
 use crate::draw::curves::{CURVE_WIDTH, CurveAxis, CurveLines, CurvePlot, draw_key};
 use crate::draw::diagnostics::middle;
 use crate::draw::landscape::{
@@ -25,7 +25,7 @@ use crate::draw::map::Swatch;
 use crate::draw::projection::{Projection, SpaceProjection};
 use crate::draw::scale::Scale;
 use crate::draw::surface;
-use crate::draw::svg::{CREATOR, FigureMetadata};
+use crate::draw::svg::{CREATOR, FigureError, FigureMetadata, Format, POINTS_PER_MM, Svg};
 
 /// Height over width of a plot below the landscape.
 const PLOT_ASPECT: f32 = 0.5;
@@ -51,6 +51,8 @@ const ABOVE_PLANE: f32 = 1.3 * LINE;
 const BETWEEN: f32 = 1.4;
 
 // Lengths in points.
+/// The font size of small pictures, by which their markers are measured.
+const SMALL_EM: f32 = 8.0;
 /// The size of a pixel of the colours in the plane, and the pixels of a surface per point.
 const PIXEL: f32 = 1.0 / 3.0;
 const PX_PER_POINT: f64 = 4.0;
@@ -146,6 +148,18 @@ impl Figure {
         };
         Figure { about, content: Arc::new(figure), legend }
     }
+}
+
+/// Draws the first landscape with its trajectories as a PNG of this size in points, without axes.
+pub fn small_picture(trajectories: &Trajectories, size: Vec2, dpi: f64) -> Result<Vec<u8>, FigureError> {
+    let (panes, _) = LandscapePlot::of_runs(trajectories, &trajectories.ensembles(false));
+    let about = FigureMetadata { title: String::new(), programs: Vec::new(), specs: Vec::new() };
+    let width_mm = f64::from(size.x) / POINTS_PER_MM;
+    let drawn = Svg::drawn(about, width_mm, Style::of_figure(SMALL_EM, Background::Light), |canvas| {
+        panes[0].draw(canvas, area(0.0, 0.0, size.x, size.y), None);
+        Ok(size.y)
+    });
+    drawn?.to_file(Format::Png, dpi)
 }
 
 /// The landscapes of the runs whose losses on the axis of u are drawn, with the indices of the runs: each landscape
@@ -403,8 +417,8 @@ impl LandscapePlot {
         [0.9, 1.0, 1.1].map(gutter).into_iter().fold(0.0, f32::max)
     }
 
-    /// Draws landscape, trajectories and axes with the labels of these sides.
-    fn draw(&self, canvas: &Canvas, panel: Rect, labelled: LabelledSides) {
+    /// Draws landscape and trajectories, and axes with the labels of these sides.
+    fn draw(&self, canvas: &Canvas, panel: Rect, labelled: Option<LabelledSides>) {
         let projection = self.projection(panel.size().into());
         let painter = LandscapePainter { canvas, panel, projection: &projection };
         let axes = match &projection {
@@ -420,9 +434,10 @@ impl LandscapePlot {
             }
         };
         self.draw_on(&LandscapePainter { canvas: &canvas.clipped(panel), ..painter });
-        match axes {
-            Some(axes) => painter.draw_space_axes(&axes),
-            None => painter.draw_plane_axes(labelled, None),
+        match (axes, labelled) {
+            (Some(axes), _) => painter.draw_space_axes(&axes),
+            (None, Some(labelled)) => painter.draw_plane_axes(labelled, None),
+            (None, None) => {}
         }
     }
 
@@ -496,7 +511,7 @@ impl Content for LandscapeFigure {
             _ => self.arrange_side_by_side(canvas, y, inner),
         }?;
         for ((plot, panel), labels) in self.panes.iter().zip(&panels).zip(labels) {
-            plot.draw(canvas, *panel, labels);
+            plot.draw(canvas, *panel, Some(labels));
             if !plot.title.is_empty() {
                 let middle = pos2(panel.center().x, panel.top() - 0.6 * LINE * em);
                 canvas.text_within(middle, Align::Center, panel.width() - 2.0 * em, &plot.title);

@@ -13,6 +13,7 @@ mod trajectories;
 mod triangle;
 
 pub use curves::{CurveMark, Curves, RunPlots, TimeAxis, TrainedRun};
+pub use landscape::small_picture;
 pub use maps::Compared;
 pub use page::{COLUMN_MM, Figure, Options, PAGE_MM};
 pub use trajectories::{Trajectories, TrajectoriesError};

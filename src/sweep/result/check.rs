@@ -5,7 +5,7 @@ use std::path::Path;
 
 use valleyscope_experiments::preset::Preset;
 use valleyscope_runs::plain_file::Links;
-use valleyscope_runs::{Findings, RepairRefused, plain_file, replace};
+use valleyscope_runs::{Findings, RunRefused, plain_file, replace};
 
 use super::arrays::SweepResult;
 use super::store::{ReadRecords, SweepHeader, SweepRecords};
@@ -28,7 +28,7 @@ pub fn is_sweep(path: &Path) -> bool {
 /// # Errors
 ///
 /// Fails with `repair` if a sweep is running in the folder.
-pub fn check_sweep(folder: &Path, repair: bool) -> Result<Findings, RepairRefused> {
+pub fn check_sweep(folder: &Path, repair: bool) -> Result<Findings, RunRefused> {
     let mut findings = Findings::new(repair);
     // As long as these live, no sweep begins to write.
     let mut records = None;
@@ -39,7 +39,7 @@ pub fn check_sweep(folder: &Path, repair: bool) -> Result<Findings, RepairRefuse
                 findings.note(SweepRecords::FILE, "holds nothing: the sweep was stopped as it began".to_owned());
             }
             Ok(Some(found)) if found.is_at_work && repair => {
-                return Err(RepairRefused::Busy(folder.display().to_string()));
+                return Err(RunRefused::Busy(folder.display().to_string()));
             }
             Ok(Some(found)) if found.is_at_work => {
                 findings.note(SweepRecords::FILE, "a sweep is at work, and goes on with it".to_owned());

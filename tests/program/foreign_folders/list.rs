@@ -350,7 +350,7 @@ fn the_doctor() {
     let sandbox = Sandbox::new();
     let worker = sandbox.join("valleyscope/worker");
     fs::create_dir_all(&worker).unwrap();
-    let status = format!("state=failed\nmessage={EVIL}\nstep=1\nsteps=3\npid=1\nupdated=1\n");
+    let status = format!("state=failed\nstep=1\nsteps=3\npid=1\nupdated=1\nmessage={EVIL}");
     fs::write(worker.join("setup.txt"), status).unwrap();
     let mut doctor = sandbox.command(&[]);
     let output = doctor.arg("doctor").env("DISPLAY", EVIL_NAME).env_remove("WAYLAND_DISPLAY").output().unwrap();

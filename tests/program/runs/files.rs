@@ -10,8 +10,8 @@ use proptest::prelude::*;
 use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_experiments::run::{ConfigError, RunConfig};
 use valleyscope_runs::{
-    Event, EventRecord, FolderError, Forked, GridPoint, LockState, MetricId, MetricValues, Notes, RemoveError,
-    RunCommand, RunFolder, RunReader, RunSession, ScanAxes, SettingChange, Started, Timestamp, WorkerProgram,
+    Event, EventRecord, FolderError, Forked, GridPoint, LockState, MetricId, MetricValues, Notes, RunCommand,
+    RunFolder, RunReader, RunRefused, RunSession, ScanAxes, SettingChange, Started, Timestamp, WorkerProgram,
     check_removable, remove, send,
 };
 
@@ -271,9 +271,9 @@ fn notes_are_stored_beside_the_run() {
 #[test]
 fn a_living_run_is_not_removed() {
     let (_place, run) = fresh_run();
-    assert!(matches!(check_removable(&run), Err(RemoveError::Alive(_))), "it may be starting");
+    assert!(matches!(check_removable(&run), Err(RunRefused::Busy(_))), "it may be starting");
     let mut session = RunSession::begin(&run).unwrap();
-    assert!(matches!(remove(&run), Err(RemoveError::Alive(_))));
+    assert!(matches!(remove(&run), Err(RunRefused::Busy(_))));
     session.record(0, valleyscope_runs::Event::Stopped).unwrap();
     drop(session);
     check_removable(&run).unwrap();
@@ -291,7 +291,7 @@ fn a_run_on_another_machine_is_removed_only_after_a_long_silence() {
     };
     heard(300);
     match remove(&run) {
-        Err(error @ RemoveError::MayLive { .. }) => assert!(error.to_string().contains("on far-away"), "{error}"),
+        Err(error @ RunRefused::MayLive { .. }) => assert!(error.to_string().contains("on far-away"), "{error}"),
         other => panic!("{other:?}"),
     }
     heard(600);

@@ -203,7 +203,7 @@ fn quitting_asks_before_it_stops_an_export() {
     begin_long_export(&mut app);
     assert!(app.close().contains(&ViewportCommand::CancelClose));
     app.harness.run_steps(3);
-    assert!(app.shows("Quit and stop an export?") && app.shows("nothing of it will be kept"));
+    assert!(app.shows("Quit and stop exports?") && app.shows("nothing of it will be kept"));
     app.harness.key_press(Key::Escape);
     app.harness.run_steps(3);
     assert!(!app.shows("Quit and stop") && app.shows("Exporting run.gif"));
@@ -292,18 +292,20 @@ fn a_lesson_is_exported_as_a_web_page_and_another_preset_says_why_it_is_not() {
     app.until("the reason", |app| app.shows("this preset has none"));
     assert!(!app.shows("Speaker notes"));
     app.button("Cancel");
-    let lesson = PLAIN
-        .replace("    simulations", "    lesson: [(text: \"Look at the walls.\", set: [Steps(40)])],\n    simulations");
+    let lesson = PLAIN.replace(
+        "    simulations",
+        "    lesson: [(text: \"Look at the walls.\", notes: \"Say it.\", set: [Steps(40)])],\n    simulations",
+    );
     let mut app = App::with(&lesson);
     app.menu("File", "Export web page…");
     preview(&mut app);
-    assert!(app.shows("HTML · 1 step · ") && app.shows("1 / 1   Look at the walls."));
+    assert!(app.shows("HTML · 1 step · ") && app.shows("Look at the walls.") && !app.shows("Say it."));
     let page = text(export_as(&mut app, "page.html"));
     assert!(page.contains("Look at the walls.") && page.contains("<title>Plain</title>"));
     app.menu("File", "Export web page…");
     app.click(Role::RadioButton, "Speaker notes");
     preview(&mut app);
-    assert!(app.shows("what to say to each") && !app.shows("plays the lesson"));
+    assert!(app.shows("what to say to each") && app.shows("Say it.") && !app.shows("plays the lesson"));
     let notes = text(export_as(&mut app, "notes.html"));
     assert!(notes.contains("<title>Notes: Plain</title>"));
 }

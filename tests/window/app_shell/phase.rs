@@ -319,7 +319,7 @@ fn a_sweep_can_be_paused_and_goes_on() {
     let before = app.state().phase().present().diagram.complete();
     app.settle();
     assert_eq!(app.state().phase().present().diagram.complete(), before);
-    app.button("Run the sweep");
+    app.button("Compute this diagram");
     app.until("the rest to begin", |app| app.state().phase().is_running());
 }
 
@@ -436,7 +436,7 @@ fn quitting_asks_before_it_drops_a_diagram_that_took_long() {
     let (mut app, _file) = computed_and_dear(SMALL);
     assert!(app.close().contains(&ViewportCommand::CancelClose));
     app.settle();
-    assert!(app.shows("Quit and drop a phase diagram?") && app.shows("5 × 4 pixels, 1 s: Small"));
+    assert!(app.shows("Quit and drop phase diagrams?") && app.shows("5 × 4 pixels, 1 s: Small"));
     app.key(Key::Escape);
     assert!(!app.shows("Quit and drop"));
     // Another diagram moves the first to the earlier ones.
@@ -450,7 +450,7 @@ fn quitting_asks_before_it_drops_a_diagram_that_took_long() {
     app.harness.step();
     assert!(app.close().contains(&ViewportCommand::CancelClose));
     app.settle();
-    assert!(app.shows("Quit and drop 2 phase diagrams?"));
+    assert!(app.shows("Quit and drop phase diagrams?"));
     app.button("Quit");
     assert!(!app.close().contains(&ViewportCommand::CancelClose), "it was answered");
 }
