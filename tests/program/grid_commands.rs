@@ -113,7 +113,7 @@ fn parts_divide_the_trainings_of_any_preset() {
     // Costs are about equal: large batches are spread over the parts.
     let large = parts.iter().map(|part| part.iter().filter(|(_, run)| run.batch_size.get() == 1024).count());
     assert_eq!(large.clone().max().zip(large.min()), Some((2, 1)));
-    assert!(parts[0][0].0.contains("mnist-1-of-3") || parts[0][0].0.starts_with("mnist-1"), "{}", parts[0][0].0);
+    assert!(parts[0][0].0.starts_with("mnist-part-1-of-3-"), "{}", parts[0][0].0);
     // A preset of several runs.
     let path = sandbox.join("two.ron");
     let run = |rate: f64| format!("(optimizer: Adam(), learning_rate: {rate}, steps: 5)");

@@ -176,14 +176,14 @@ fn grids_that_cannot_be_trained_are_refused_with_their_position() {
     let refused = |part: &str, replacement: &str, mark: &str, words: &[&str]| {
         refused_in(GOOD, part, replacement, mark, words);
     };
-    refused(rates, "\"learning_rate=1..0:3\"", "\"learning_rate", &["expected FROM..TO:COUNT", "1..0:3"]);
-    refused(rates, "\"learning_rate=0.1, 0.1\"", "\"learning_rate", &["takes the value 0.1 twice"]);
-    refused(rates, "\"optimizer=Lion\"", "\"optimizer", &["`vary[1]` varies `optimizer` a second time"]);
-    refused(rates, "\"nose=1, 2\"", "\"nose", &["`vary[1]` cannot be", "nose"]);
-    refused(rates, "\"learning_rate=0.1, -3\"", "\"learning_rate", &["`vary[1]` cannot be", "learning_rate=-3"]);
-    refused(rates, "\"batch_size=1.5, 2\"", "\"batch_size", &["`vary[1]` cannot be", "batch_size=1.5"]);
-    refused(rates, "\"optimizer.gamma=0.1, 0.2\"", "\"optimizer", &["`vary[1]` cannot be", "gamma"]);
-    refused("Adam, Signum", "Adam, Signal", "\"optimizer", &["`vary[0]` cannot be", "Signal"]);
+    refused(rates, "\"learning_rate=1..0:3\"", "learning_rate", &["expected FROM..TO:COUNT", "1..0:3"]);
+    refused(rates, "\"learning_rate=0.1, 0.1\"", "learning_rate", &["takes the value 0.1 twice"]);
+    refused(rates, "\"optimizer=Lion\"", "optimizer", &["`vary[1]` varies `optimizer` a second time"]);
+    refused(rates, "\"nose=1, 2\"", "nose", &["`vary[1]` cannot be", "nose"]);
+    refused(rates, "\"learning_rate=0.1, -3\"", "learning_rate", &["`vary[1]` cannot be", "learning_rate=-3"]);
+    refused(rates, "\"batch_size=1.5, 2\"", "batch_size", &["`vary[1]` cannot be", "batch_size=1.5"]);
+    refused(rates, "\"optimizer.gamma=0.1, 0.2\"", "optimizer", &["`vary[1]` cannot be", "gamma"]);
+    refused("Adam, Signum", "Adam, Signal", "optimizer", &["`vary[0]` cannot be", "Signal"]);
     let many = "\"learning_rate=1e-4..1e-2:1000:log\", \"batch_size=1..10:10\"";
     refused(rates, many, "[", &["makes 60000 trainings, more than the 20000 that are possible"]);
     let fault = fault_of(&GOOD.replace("seeds: 2", "seed: 2"));
@@ -212,7 +212,7 @@ fn settings_of_a_grid_are_those_of_its_base_and_its_own() {
     assert_eq!(steps(&preset.with("base.runs[0].steps", "9").expect("a grid")), 9);
     let five = preset.with("seeds", "5").expect("a grid");
     assert_eq!((grid(&five).seeds, five.trainings().len()), (Replicates::of::<5>(), 45));
-    let one = preset.with("vary", "[\"batch_size=1, 2\"]").expect("a grid");
+    let one = preset.with("vary", "[\"batch_size=2, 4\"]").expect("a grid");
     assert_eq!(one.trainings().len(), 4);
     assert_eq!(preset.with("title", "Other").expect("a grid").trainings()[0].title(), "Other");
     says(preset.with("nose", "3").expect_err("refused"), &["has no field `nose`"]);

@@ -124,7 +124,7 @@ pub fn trained_grid(runs: &Path) -> RunFolder {
 /// Opens the app with runs, all of which are shown together, and shows their results.
 pub fn open_results<T>(write: impl FnOnce(&Path) -> T, count: usize) -> (App, T) {
     let (mut app, written) = open_tab(write);
-    app.harness.set_size(vec2(1600.0, 1400.0));
+    app.harness.set_size(vec2(1600.0, 2400.0));
     listed(&mut app, count);
     for run in app.state().training().runs().to_vec() {
         app.click(Role::CheckBox, &format!("Compare {}", run.in_full()));

@@ -86,7 +86,8 @@ fn the_choice_of_the_dataset_is_kept_when_the_experiment_changes() {
     app.until("the grid", |app| matches!(app.state().training().preset(), Preset::Grid(_)));
     let combo = app.harness.get_by_role_and_label(Role::ComboBox, "Workload").value();
     assert_eq!(combo.as_deref(), Some("MNIST classifier"), "a grid is listed under its workload");
-    assert!(app.shows("2 880 trainings") || app.shows("2,880 trainings") || app.shows("2\u{202f}880 trainings"));
+    app.settle();
+    assert!(app.shows("2\u{2009}880 trainings"));
     assert_eq!(data(&app), chosen);
     assert!(!app.state().training().is_dirty(), "it was chosen for another experiment");
     // A preset of several runs, which learn from the same data.
@@ -280,7 +281,7 @@ fn settings_are_varied_from_the_controls() {
         _ => Vec::new(),
     };
     app.button("Vary…");
-    app.press("Learning rate");
+    app.button("Learning rate η");
     app.settle();
     assert_eq!(varied(&app), ["learning_rate=0.0001..0.01:5:log"]);
     assert!(app.shows("5 trainings"));
