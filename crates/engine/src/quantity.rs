@@ -298,8 +298,12 @@ count! {
     EvaluationInterval, "eval_every", 1, 1_000_000_000
 }
 count! {
-    /// Steps from one checkpoint to the next.
-    CheckpointInterval, "checkpoint_every", 1, 1_000_000_000
+    /// Steps from one checkpoint to the next, or 0 for none.
+    CheckpointInterval, "checkpoint_every", 0, 1_000_000_000
+}
+count! {
+    /// Steps from one checkpoint that is kept to the next.
+    KeepInterval, "keep_every", 1, 1_000_000_000
 }
 count! {
     /// Steps from one measure of the gradient's noise to the next, or 0 for none.

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use valleyscope_engine::optimizer::{RuleSpec, ShownSetting};
 use valleyscope_engine::quantity::{
-    BatchSize, CheckpointInterval, MeasureInterval, Number, Processes, Range, TrainingSteps,
+    BatchSize, CheckpointInterval, LoggingInterval, MeasureInterval, Number, Processes, Range, TrainingSteps,
 };
 use valleyscope_engine::setting::{Extent, LEARNING_RATE, SettingInfo, SettingPath, SettingValue};
 use valleyscope_runs::SettingChange;
@@ -222,7 +222,13 @@ pub(crate) const RULE: FieldInfo = FieldInfo::other("optimizer", "Rule", "The up
 pub(crate) const RATE: FieldInfo = FieldInfo::new(LEARNING_RATE.key, LEARNING_RATE).identity().live();
 pub(crate) const LOG_EVERY: FieldInfo =
     interval("log_every", "Log every", "Steps between points of the training curve");
-pub(crate) const CHECKPOINT_EVERY: FieldInfo = interval("checkpoint_every", "Save every", "Steps between checkpoints");
+pub(crate) const CHECKPOINT_EVERY: FieldInfo = FieldInfo::whole(
+    "checkpoint_every",
+    "Save every",
+    CheckpointInterval::RANGE,
+    "Steps between checkpoints; with 0 there are none, and an interrupted run begins again",
+)
+.bookkeeping();
 pub(crate) const KEEP_EVERY: FieldInfo =
     interval("keep_every", "Keep every", "Steps between checkpoints that are kept, beside the last two and the best")
         .optional("");
@@ -276,7 +282,7 @@ pub(crate) const fn seed(help: &'static str) -> FieldInfo {
 
 /// Makes the field of an interval of steps that does not affect what is learned.
 pub(crate) const fn interval(key: &'static str, label: &'static str, help: &'static str) -> FieldInfo {
-    FieldInfo::whole(key, label, CheckpointInterval::RANGE, help).bookkeeping()
+    FieldInfo::whole(key, label, LoggingInterval::RANGE, help).bookkeeping()
 }
 
 // Settings that can be changed while a training runs.

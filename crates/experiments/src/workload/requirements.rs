@@ -126,7 +126,10 @@ impl Needs {
         let flat = parameters * bytes;
         // The disk holds the last two, the best and the next checkpoint, and those kept at multiples of `keep_every`.
         let common = |every: u64| every / greatest_divisor(every, course.checkpoint_every) * course.checkpoint_every;
-        let kept = 4 + course.keep_every.map_or(0, |every| course.steps / common(every));
+        let kept = match course.checkpoint_every {
+            0 => 0,
+            _ => 4 + course.keep_every.map_or(0, |every| course.steps / common(every)),
+        };
         let checkpoint = flat + remembered * bytes;
         Needs {
             kept: LIBRARY + flat * (2 + asked + measured) + remembered * bytes,

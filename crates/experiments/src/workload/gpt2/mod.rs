@@ -5,9 +5,9 @@ mod shape;
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::RuleSpec;
 use valleyscope_engine::quantity::{
-    Accumulation, CheckpointInterval, ClipNorm, EvaluationBatches, EvaluationInterval, FinalLearningRate, LearningRate,
-    LoggingInterval, MeasureInterval, Processes, Range, SampleInterval, SampleTemperature, SampleTokens, SequenceCount,
-    TopK, TrainingSteps, WarmupSteps,
+    Accumulation, CheckpointInterval, ClipNorm, EvaluationBatches, EvaluationInterval, FinalLearningRate, KeepInterval,
+    LearningRate, LoggingInterval, MeasureInterval, Processes, Range, SampleInterval, SampleTemperature, SampleTokens,
+    SequenceCount, TopK, TrainingSteps, WarmupSteps,
 };
 use valleyscope_engine::setting::Extent;
 use valleyscope_engine::spec_error::{SpecError, broken};
@@ -66,7 +66,7 @@ pub struct Gpt2Spec {
     pub checkpoint_every: CheckpointInterval,
     /// The interval of checkpoints that are kept, beside the last two and the best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keep_every: Option<CheckpointInterval>,
+    pub keep_every: Option<KeepInterval>,
     /// Text that the model writes while it learns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<Sampling>,

@@ -5,8 +5,8 @@ mod scan;
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::RuleSpec;
 use valleyscope_engine::quantity::{
-    BatchSize, CheckpointInterval, EvaluationInterval, LearningRate, LoggingInterval, MeasureInterval, Processes,
-    TrainingSteps,
+    BatchSize, CheckpointInterval, EvaluationInterval, KeepInterval, LearningRate, LoggingInterval, MeasureInterval,
+    Processes, TrainingSteps,
 };
 use valleyscope_runs::{Measure, MetricId, Started};
 
@@ -72,7 +72,7 @@ pub struct MnistSpec {
     pub checkpoint_every: CheckpointInterval,
     /// The interval of checkpoints that are kept, beside the last two and the best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keep_every: Option<CheckpointInterval>,
+    pub keep_every: Option<KeepInterval>,
     /// Steps from one measure of the gradient's noise, signal and oscillation to the next; 0 for none.
     #[serde(default = "MeasureInterval::of::<100>", skip_serializing_if = "is_usual_interval")]
     pub measure_every: MeasureInterval,
