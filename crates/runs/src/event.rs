@@ -103,6 +103,10 @@ pub struct Started {
     /// The number of processes that share each batch, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
+    /// The number of threads that share each product, if it is not the default. A resumed run uses as many, which gives
+    /// the same bits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u64>,
     /// The number format, such as `float32`.
     pub precision: String,
     pub version: String,

@@ -28,4 +28,5 @@ mod saved_models;
 #[path = "../../../../tests/support/says.rs"]
 mod says;
 mod scan;
+mod stack;
 mod stage;
