@@ -10,7 +10,9 @@ use tch::Device;
 use valleyscope_engine::terminal_escape::visible_lines;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{Capacity, RunConfig, SystemMemory};
-use valleyscope_experiments::workload::{Common, ONE_PROCESS_ONLY, RunsPreset, Workload, for_each_workload};
+use valleyscope_experiments::workload::{
+    Common, MnistScanPreset, ONE_PROCESS_ONLY, RunsPreset, Workload, for_each_workload,
+};
 use valleyscope_runs::{
     CheckpointOrigin, Event, RunCommand, RunSession, SessionError, Started, StopRequest, TextRequest, WholeLoss,
 };
@@ -198,7 +200,7 @@ impl Work<'_> {
 }
 
 /// Answers new commands by `reply`; returns whether one was to stop.
-pub(crate) fn answer_commands(
+fn answer_commands(
     session: &mut RunSession,
     reply: impl Fn(&RunCommand) -> (bool, &'static str),
 ) -> Result<bool, SessionError> {
@@ -308,6 +310,12 @@ fn progress() -> impl FnMut(u64, u64) {
             printed = Instant::now();
             say(&format!("{done} of {of} evaluated"));
         }
+    }
+}
+
+impl Trained for MnistScanPreset {
+    fn train(&self, _work: &mut Work<'_>) -> anyhow::Result<Ended> {
+        bail!("expected runs, found a scan")
     }
 }
 

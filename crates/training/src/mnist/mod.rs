@@ -1,11 +1,10 @@
-//! A training of the classifier with libtorch, and a scan of many.
+//! A training of the classifier with libtorch, alone or together with others.
 //!
 //! All trainings use a **stack** of models of one shape, which are trained together: products have a leading axis over
-//! the models. A single run is a stack of one. Forward and backward pass are written out, not recorded: the model is
+//! the models. A run that is trained alone is a stack of one. Forward and backward pass are written out, not recorded: the model is
 //! small, and on the processor recording would take most of a step's time.
 
 mod mlp;
-mod scan;
 mod stack;
 
 use std::sync::Arc;
@@ -30,23 +29,21 @@ use super::{
 };
 
 pub use mlp::{Evaluation, Mlp};
-pub use scan::Scan;
 use stack::Member;
 
 /// Purposes of a training's random streams.
-pub(super) mod purpose {
-    pub(crate) const WEIGHTS: u64 = 0;
-    pub(crate) const ORDER: u64 = 1;
-    pub(crate) const LABELS: u64 = 2;
+mod purpose {
+    pub(super) const WEIGHTS: u64 = 0;
+    pub(super) const ORDER: u64 = 1;
+    pub(super) const LABELS: u64 = 2;
 }
 
-/// Derives the key of one of a seed's trainings. In a scan each learning rate and replicate has its own key, the same
-/// for all optimizers and batch sizes; a single run is the first.
-pub(super) fn key(seed: u64, purpose: u64, learning_rate: u64, replicate: u64) -> Key {
-    Key::new(seed).at(purpose).at(learning_rate).at(replicate)
+fn key(seed: u64, purpose: u64) -> Key {
+    // The zeros belong to the format of keys.
+    Key::new(seed).at(purpose).at(0).at(0)
 }
 
-pub(super) fn kind(precision: FloatType) -> Kind {
+fn kind(precision: FloatType) -> Kind {
     match precision {
         FloatType::Float32 => Kind::Float,
         FloatType::Float64 => Kind::Double,
@@ -54,7 +51,7 @@ pub(super) fn kind(precision: FloatType) -> Kind {
 }
 
 /// Refuses batches of one image, which cannot be normalised.
-pub(super) fn check_batch(images: usize, batch_size: usize) -> Result<(), TrainError> {
+fn check_batch(images: usize, batch_size: usize) -> Result<(), TrainError> {
     if images % batch_size == 1 {
         return Err(TrainError::Refused(format!(
             "`batch_size` {batch_size} leaves a last batch of one of the {images} images, and batch normalisation needs \
@@ -68,7 +65,7 @@ pub(super) fn check_batch(images: usize, batch_size: usize) -> Result<(), TrainE
 }
 
 fn order(spec: &MnistSpec, images: usize) -> BatchSampler {
-    BatchSampler::new(key(spec.seed, purpose::ORDER, 0, 0), images as u32, spec.batch_size.get() as u32)
+    BatchSampler::new(key(spec.seed, purpose::ORDER), images as u32, spec.batch_size.get() as u32)
 }
 
 #[derive(Debug)]
@@ -235,7 +232,7 @@ impl Training for MnistRun {
                 measures.halves(first, mlp.gradients_of(half(samples / 2)?)?)
             })?);
         }
-        let labels = key(self.spec.seed, purpose::LABELS, 0, 0).at(self.step);
+        let labels = key(self.spec.seed, purpose::LABELS).at(self.step);
         let loss =
             match &self.member {
                 Some(member) => member.step(all, labels, &mut self.optimizer)?,
@@ -313,7 +310,7 @@ impl Training for MnistRun {
     }
 
     fn start(&mut self) -> Result<(), TrainError> {
-        self.mlp.initialize(0, key(self.spec.seed, purpose::WEIGHTS, 0, 0))
+        self.mlp.initialize(0, key(self.spec.seed, purpose::WEIGHTS))
     }
 }
 
