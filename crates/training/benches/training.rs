@@ -4,30 +4,26 @@
 //! `crates/training/tests/training/pytorch.py FOLDER --time` and `pytorch_gpt2.py --time` there measure PyTorch's eager
 //! loop on the same machine.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tch::{Device, Kind, Tensor};
 use valleyscope_engine::optimizer::program::text_of;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule};
-use valleyscope_engine::quantity::{BatchSize, LearningRate, MeasureInterval, PointCount, Replicates, TrainingSteps};
+use valleyscope_engine::quantity::{BatchSize, MeasureInterval};
 use valleyscope_engine::random::Key;
-use valleyscope_engine::sweep::LearningRates;
-use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::dataset::mnist::{self, Mnist};
 use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_experiments::workload::mnist::SIZES;
-use valleyscope_experiments::workload::{
-    Attention, DeviceChoice, FloatType, Gpt2Precision, Gpt2Shape, MnistScanSpec, MnistSpec, ScanOptimizer,
-};
+use valleyscope_experiments::workload::{Attention, DeviceChoice, Gpt2Precision, Gpt2Shape, MnistSpec};
 use valleyscope_training::gpt2::Gpt2;
-use valleyscope_training::mnist::{Images, Mlp, MnistRun, Scan};
+use valleyscope_training::mnist::{Images, Mlp, MnistRun};
 use valleyscope_training::{FlatOptimizer, QueryResults, Training};
 
 /// The number of steps that are timed at once.
 const STEPS: usize = 100;
-/// The number of steps of a training in the scan.
-const SCAN_STEPS: u64 = 400;
+/// The number of steps of each of several trainings.
+const STEPS_OF_SEVERAL: u64 = 400;
 
 fn main() {
     // `cargo test` builds benchmarks too, and passes this argument.
@@ -47,7 +43,7 @@ fn main() {
         single_runs(&data);
         measures(&data);
         parts_of_a_step(&data);
-        scans(&data);
+        several_runs(&data);
     }
     if is_asked("gpt2") {
         gpt2("nanoGPT on a CPU", Gpt2Shape::CHARACTERS, [12, 64], 20);
@@ -196,34 +192,44 @@ fn time_of_products(mlp: &Mlp, batch: usize) -> Duration {
     time
 }
 
-/// Measures the models per second of the scan.
-fn scans(data: &Mnist) {
-    for batch in [8, 32, 128] {
-        for rule in [RuleKind::Adam, RuleKind::Focus].map(RuleSpec::in_training) {
-            let spec = MnistScanSpec {
-                optimizers: vec![ScanOptimizer { name: None, color: None, rule }],
-                batch_sizes: vec![BatchSize::clamped(batch)],
-                learning_rates: LearningRates {
-                    from: LearningRate::clamped(1e-4),
-                    to: LearningRate::clamped(1.0),
-                    count: PointCount::clamped(20),
-                },
-                replicates: Replicates::clamped(1),
-                steps: TrainingSteps::clamped(SCAN_STEPS),
-                seed: 0,
-                data: DataChoice::Synthetic,
+/// Measures the runs per second of several trainings at a time, each on one thread.
+fn several_runs(data: &Mnist) {
+    const RUNS: u64 = 20;
+    let mnist = &built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in").preset;
+    let Preset::Mnist(mnist) = mnist else { unreachable!("mnist is a training of MNIST") };
+    for batch in [8, 32, 64, 128] {
+        for optimizer in [RuleKind::Adam, RuleKind::Focus].map(RuleSpec::in_training) {
+            let specs = (0..RUNS).map(|seed| MnistSpec {
+                batch_size: BatchSize::clamped(batch),
                 device: DeviceChoice::Cpu,
-                precision: FloatType::Float32,
-                part: None,
-            };
-            let scan = Scan::new(&spec, data, Device::Cpu).expect("it fits");
+                measure_every: MeasureInterval::clamped(0),
+                optimizer,
+                seed,
+                ..mnist.runs[0].clone()
+            });
+            let specs: Vec<MnistSpec> = specs.collect();
             let time = best(2, || {
-                scan.point(&rule, batch as usize, &AtomicBool::new(false)).expect("it fits");
+                let runs = MnistRun::several(&specs, data, Device::Cpu).expect("it fits");
+                let left = Mutex::new(runs.into_iter());
+                let next = || left.lock().expect("no thread panics").next();
+                let train = || {
+                    tch::set_num_threads(1);
+                    while let Some(mut run) = next() {
+                        run.start().expect("it fits");
+                        for _ in 0..STEPS_OF_SEVERAL {
+                            let _loss = run.advance(&mut || Ok(())).expect("it fits");
+                        }
+                        run.evaluate(&mut || Ok(())).expect("it fits");
+                    }
+                };
+                std::thread::scope(|scope| {
+                    (0..tch::get_num_threads()).for_each(|_| drop(scope.spawn(&train)));
+                });
             });
             println!(
-                "scan, batch {batch:4}, {:6}: {:8.2} models/s of {SCAN_STEPS} steps and an evaluation",
-                rule.name(),
-                20.0 / time.as_secs_f64()
+                "several, batch {batch:4}, {:6}: {:8.2} runs/s of {STEPS_OF_SEVERAL} steps and an evaluation",
+                optimizer.name(),
+                RUNS as f64 / time.as_secs_f64()
             );
         }
     }

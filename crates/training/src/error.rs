@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use tch::TchError;
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum TrainError {
     #[error("the device ran out of memory: {what}; {advice}, or free memory that other programs hold on it")]
     OutOfMemory { what: String, advice: String },

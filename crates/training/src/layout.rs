@@ -1,14 +1,15 @@
 //! The layout of the parameters of a stack of models in one flat tensor.
 
-/// Layout of the parameters of a stack of models in one flat tensor, segment after segment.
+/// Layout of the parameters of a stack of models in one flat tensor, model after model.
 ///
-/// A segment is one parameter tensor of all models: the whole tensor of the first model, then that of the second, and
-/// so on. So a layer's parameters are contiguous, and products over the stack need no copies.
+/// A segment is one parameter tensor. A model's part of the flat tensor has the layout of a single model, so that it
+/// can be used like one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParameterLayout {
     segments: Vec<Segment>,
     models: usize,
-    length: usize,
+    /// The length of a model.
+    stride: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +40,7 @@ impl ParameterLayout {
 
     /// Creates a layout for `models` models of tensors given by name, shape and whether weight decay applies to them.
     pub fn new(tensors: impl IntoIterator<Item = (String, Vec<i64>, bool)>, models: usize) -> ParameterLayout {
-        let mut length = 0;
+        let mut stride = 0;
         let segments = tensors.into_iter().map(|(name, shape, decays)| {
             let matrices = usize::from(shape.len() == 2);
             let sides: Vec<usize> = shape.iter().map(|side| *side as usize).collect();
@@ -48,12 +49,12 @@ impl ParameterLayout {
                 _ if name.ends_with("bias") => (sides.iter().product(), 1),
                 _ => (1, sides.iter().product()),
             };
-            let segment = Segment { name, shape, decays, matrices, blocks: vec![blocks], offset: length };
-            length = (length + segment.size() * models).next_multiple_of(Self::ALIGNMENT);
+            let segment = Segment { name, shape, decays, matrices, blocks: vec![blocks], offset: stride };
+            stride = (stride + segment.size()).next_multiple_of(Self::ALIGNMENT);
             segment
         });
         let segments = segments.collect();
-        ParameterLayout { segments, models, length }
+        ParameterLayout { segments, models, stride }
     }
 
     /// Sets the number of matrices in the segments for which `count` returns one. The default is 1 for shapes of two
@@ -87,14 +88,19 @@ impl ParameterLayout {
     }
 
     pub fn length(&self) -> usize {
-        self.length
+        self.stride * self.models
+    }
+
+    /// Views a model's part of a flat tensor, or of a tensor with an entry for each model.
+    pub(super) fn of_model(&self, tensor: &tch::Tensor, model: usize) -> Result<tch::Tensor, tch::TchError> {
+        let length = tensor.size()[0] / self.models as i64;
+        tensor.f_narrow(0, model as i64 * length, length)
     }
 
     /// The range of a segment's elements for one model.
     pub fn range(&self, segment: usize, model: usize) -> std::ops::Range<usize> {
-        let Segment { offset, .. } = self.segments[segment];
-        let size = self.segments[segment].size();
-        offset + model * size..offset + (model + 1) * size
+        let start = model * self.stride + self.segments[segment].offset;
+        start..start + self.segments[segment].size()
     }
 
     pub fn model_size(&self) -> usize {
@@ -125,9 +131,8 @@ impl ParameterLayout {
     /// Views a segment of a flat tensor in the shape `[models, …]`.
     pub fn view(&self, flat: &tch::Tensor, segment: usize) -> tch::Tensor {
         let Segment { shape, offset, .. } = &self.segments[segment];
-        let length = (self.segments[segment].size() * self.models) as i64;
-        let shape: Vec<i64> = std::iter::once(self.models as i64).chain(shape.iter().copied()).collect();
-        flat.narrow(0, *offset as i64, length).view(&shape[..])
+        let of_models = flat.view([self.models as i64, self.stride as i64]);
+        of_models.narrow(1, *offset as i64, self.segments[segment].size() as i64).unflatten(1, &shape[..])
     }
 }
 

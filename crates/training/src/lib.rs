@@ -2,7 +2,6 @@
 //!
 //! ```text
 //! config.ron  ->  TrainedSpec -> data, Training       ->  Trainer  ->  events, checkpoints
-//!                 MnistScanPreset -> data, Scan       ->  Work     ->  events
 //! ```
 //!
 //! The models and their trainings are in [`gpt2`] and [`mnist`], and their specs in
@@ -49,5 +48,4 @@ pub use worker::main;
 use checkpoint::SavedRun;
 use checkpoint::{NamedTensors, restore_tensors};
 use gradient_queries::{Differentiable, Labels, with_parameters};
-use training::{Check, Ended, MeanLoss, ObtainResult, Obtained, TrainedSpec};
-use work::{Trained, Work};
+use training::{Check, MeanLoss, ObtainResult, Obtained, TrainedSpec};

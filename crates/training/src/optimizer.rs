@@ -65,6 +65,27 @@ impl FlatOptimizer {
         Ok(FlatOptimizer { rule, learning_rates, bias, states, names, own, numbers, rates })
     }
 
+    /// Makes the optimizer of one of the models of this layout, which shares the stack's states.
+    pub(super) fn member(&self, layout: &ParameterLayout, model: usize) -> Result<FlatOptimizer, TrainError> {
+        let states = self.states.iter().map(|state| layout.of_model(state, model)).collect::<Result<_, _>>()?;
+        let (learning_rates, own) = (vec![self.learning_rates[model]], 0..layout.length() / layout.models());
+        let FlatOptimizer { rule, bias, numbers, .. } = *self;
+        Ok(FlatOptimizer { rule, learning_rates, bias, states, names: self.names.clone(), own, numbers, rates: None })
+    }
+
+    /// Takes over the states after a step of the stack. The progress is the model's own, as it depends on the learning
+    /// rate.
+    pub(super) fn follow(
+        &mut self,
+        stack: &FlatOptimizer,
+        layout: &ParameterLayout,
+        model: usize,
+    ) -> Result<(), TrainError> {
+        with_rule!(self.rule.kind(), R => self.bias = self.bias.after::<R>(&self.rule, self.learning_rates[0]));
+        self.states = stack.member(layout, model)?.states;
+        Ok(())
+    }
+
     /// Restricts the optimizer to some elements of a single model's flat tensors: stores only their states, and steps
     /// only them.
     ///
@@ -266,8 +287,8 @@ impl<'a, T> Slices<'a, T> {
     /// Cuts everything but the gaps of the layout into pieces; the slices hold the parameters of `own`.
     fn pieces(mut self, layout: &ParameterLayout, own: &Range<usize>, learning_rates: &[f64]) -> Vec<Piece<'a, T>> {
         let (mut pieces, mut at) = (Vec::new(), own.start);
-        for (index, segment) in layout.segments().iter().enumerate() {
-            for (model, &learning_rate) in learning_rates.iter().enumerate() {
+        for (model, &learning_rate) in learning_rates.iter().enumerate() {
+            for (index, segment) in layout.segments().iter().enumerate() {
                 let range = layout.range(index, model);
                 let range = range.start.max(own.start)..range.end.min(own.end);
                 if range.is_empty() {

@@ -138,7 +138,7 @@ impl<'a, T: Training> Trainer<'a, T> {
                  to train it from the beginning"
             );
         }
-        if self.saved.is_none() && self.session.before().may_have_checkpoints() {
+        if self.saved.is_none() && (self.session.before().may_have_checkpoints() || self.saves_nothing()) {
             if !orphans(self.session.run()).unwrap_or_default().is_empty() {
                 bail!(
                     "the run has tensors of checkpoints without the files checkpoint-*.ron that say what they are; put \
@@ -368,6 +368,10 @@ impl<'a, T: Training> Trainer<'a, T> {
         whole_state(&self.group, self.run).map(Some)
     }
 
+    fn saves_nothing(&self) -> bool {
+        self.course.checkpoint_every == 0
+    }
+
     /// Saves a checkpoint, unless this step has one.
     fn save(&mut self) -> anyhow::Result<()> {
         self.save_with(self.live.changed().clone())
@@ -376,7 +380,7 @@ impl<'a, T: Training> Trainer<'a, T> {
     /// Saves a checkpoint with these changed settings, unless this step has one.
     pub(super) fn save_with(&mut self, settings: BTreeMap<String, f64>) -> anyhow::Result<()> {
         let step = self.run.step();
-        if self.saved == Some(step) {
+        if self.saved == Some(step) || self.saves_nothing() {
             return Ok(());
         }
         // A run must never resume from a later step than its curve reaches.
@@ -435,6 +439,9 @@ impl<'a, T: Training> Trainer<'a, T> {
             RunCommand::Stop => {
                 self.save()?;
                 (true, format!("stopped after step {step}"))
+            }
+            RunCommand::Save if self.saves_nothing() => {
+                (false, "the run saves no checkpoints, as `checkpoint_every` is 0".to_owned())
             }
             RunCommand::Save => {
                 self.save()?;

@@ -19,7 +19,7 @@ use super::group::Group;
 use super::layout::ParameterLayout;
 use super::optimizer::FlatOptimizer;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Obtained<D> {
     pub data: D,
     /// The source, such as `MNIST, in FOLDER`.

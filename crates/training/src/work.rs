@@ -10,7 +10,7 @@ use tch::Device;
 use valleyscope_engine::terminal_escape::visible_lines;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{Capacity, RunConfig, SystemMemory};
-use valleyscope_experiments::workload::{Common, ONE_PROCESS_ONLY, RunsPreset, Workload, for_each_workload};
+use valleyscope_experiments::workload::{Common, RunsPreset, Workload, for_each_workload};
 use valleyscope_runs::{
     CheckpointOrigin, Event, RunCommand, RunSession, SessionError, Started, StopRequest, TextRequest, WholeLoss,
 };
@@ -33,11 +33,32 @@ pub(crate) struct Work<'a> {
     pub(super) config: RunConfig,
     /// The processes that train ranks.
     pub(super) group: Arc<Group>,
+    /// The number of libtorch's threads, if it is not the default.
+    pub(super) threads: Option<u64>,
 }
 
 impl Work<'_> {
     pub(crate) fn run<S: TrainedSpec>(&mut self, spec: &S) -> anyhow::Result<Ended> {
-        self.run_all(spec).map_err(|mut error| {
+        let device = self.devices.open(spec.common().device, 0)?;
+        self.group.meet_on_devices(device)?;
+        let obtained = self.data(|say, cancelled| spec.obtain(say, cancelled))?;
+        let Some(obtained) = obtained else {
+            share_stop(&self.group)?;
+            return Ok(Ended::Stopped);
+        };
+        share_data(&self.group, &obtained.fingerprint)?;
+        self.train(spec, obtained, device, |data| spec.begin(data, device))
+    }
+
+    /// Trains on obtained data, from which `begin` makes the training.
+    pub(crate) fn train<S: TrainedSpec, D>(
+        &mut self,
+        spec: &S,
+        obtained: Obtained<D>,
+        device: Device,
+        begin: impl FnOnce(D) -> Result<S::Training, TrainError>,
+    ) -> anyhow::Result<Ended> {
+        self.train_all(spec, obtained, device, begin).map_err(|mut error| {
             if let Some(TrainError::OutOfMemory { advice, .. }) = error.downcast_mut()
                 && let Some(estimated) = self.memory_advice(spec)
             {
@@ -73,19 +94,18 @@ impl Work<'_> {
         }
     }
 
-    fn run_all<S: TrainedSpec>(&mut self, spec: &S) -> anyhow::Result<Ended> {
+    fn train_all<S: TrainedSpec, D>(
+        &mut self,
+        spec: &S,
+        obtained: Obtained<D>,
+        device: Device,
+        begin: impl FnOnce(D) -> Result<S::Training, TrainError>,
+    ) -> anyhow::Result<Ended> {
         let common = spec.common();
-        let device = self.devices.open(common.device, 0)?;
-        self.group.meet_on_devices(device)?;
-        let obtained = self.data(|say, cancelled| spec.obtain(say, cancelled))?;
-        let Some(obtained) = obtained else {
-            share_stop(&self.group)?;
-            return Ok(Ended::Stopped);
-        };
+        self.check_data(&obtained)?;
         let started = self.started(&obtained, device);
         let Obtained { data, fingerprint, warnings, .. } = obtained;
-        share_data(&self.group, &fingerprint)?;
-        let mut training = spec.begin(data, device)?;
+        let mut training = begin(data)?;
         training.join(Arc::clone(&self.group))?;
         let mut started = Started { parameters: Some(training.parameters()), ..started };
         let operations = spec.needs(spec.samples_at_once()).step_operations / self.group.size() as f64;
@@ -118,16 +138,23 @@ impl Work<'_> {
         &mut self,
         obtain: impl FnOnce(&mut dyn FnMut(&str), &dyn Fn() -> bool) -> ObtainResult<D>,
     ) -> anyhow::Result<Option<Obtained<D>>> {
-        let (stop, session) = (&self.stop, RefCell::new(&mut self.session));
+        let work = RefCell::new(&mut *self);
+        let obtained = obtain(&mut say, &|| work.borrow_mut().is_to_stop()).map_err(anyhow::Error::from_boxed)?;
+        obtained.map(|obtained| self.check_data(&obtained).map(|()| obtained)).transpose()
+    }
+
+    /// Answers commands before the training begins; returns whether it is to stop.
+    pub(super) fn is_to_stop(&mut self) -> bool {
         let reply = |command: &RunCommand| match command {
             RunCommand::Stop => (true, "stopped before the training began"),
             _ => (false, "the training has not begun yet; send it again when it has"),
         };
         // The training reports errors of reading or writing when it begins.
-        let cancelled = || stop.is_raised() || answer_commands(&mut session.borrow_mut(), reply).unwrap_or_default();
-        let obtained = obtain(&mut say, &cancelled).map_err(anyhow::Error::from_boxed)?;
-        let Some(obtained) = obtained else { return Ok(None) };
-        let Obtained { source: found, fingerprint, .. } = &obtained;
+        self.stop.is_raised() || answer_commands(&mut self.session, reply).unwrap_or_default()
+    }
+
+    fn check_data<D>(&self, obtained: &Obtained<D>) -> anyhow::Result<()> {
+        let Obtained { source: found, fingerprint, .. } = obtained;
         let before = self.session.before().started().map(|started| started.fingerprint.as_str());
         if let Some(before) = before.filter(|before| !before.is_empty() && before != fingerprint) {
             bail!(
@@ -135,7 +162,7 @@ impl Work<'_> {
                  put the data back, or start a new run"
             );
         }
-        Ok(Some(obtained))
+        Ok(())
     }
 
     pub(super) fn warn(&mut self, warnings: Vec<String>) -> anyhow::Result<()> {
@@ -146,12 +173,13 @@ impl Work<'_> {
     }
 
     /// Decides on the description that a resumed run records again, if the original line is lost or the number of
-    /// processes has changed.
+    /// processes or threads has changed.
     pub(super) fn again(&self, started: Started) -> Option<Started> {
         let before = self.session.before();
         // Commands may have changed the number of steps.
         let steps = before.steps().unwrap_or(started.steps);
-        let whole = before.started().is_some_and(|before| before.processes == started.processes);
+        let of = |started: &Started| (started.processes, started.threads);
+        let whole = before.started().is_some_and(|before| of(before) == of(&started));
         (!whole).then_some(Started { steps, ..started })
     }
 
@@ -162,6 +190,7 @@ impl Work<'_> {
             synthetic: obtained.is_synthetic,
             device: self.devices.describe(device),
             processes: (!self.group.is_alone()).then_some(self.group.size() as u64),
+            threads: self.threads,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             ..self.config.started()
         }
@@ -169,7 +198,7 @@ impl Work<'_> {
 }
 
 /// Answers new commands by `reply`; returns whether one was to stop.
-pub(crate) fn answer_commands(
+fn answer_commands(
     session: &mut RunSession,
     reply: impl Fn(&RunCommand) -> (bool, &'static str),
 ) -> Result<bool, SessionError> {
@@ -186,24 +215,14 @@ pub(crate) trait Trained: Workload {
     fn train(&self, work: &mut Work<'_>) -> anyhow::Result<Ended>;
 
     /// Takes part in a training whose run another process writes.
-    fn follow(&self, _follower: &Follower<'_>) -> anyhow::Result<Ended> {
-        anyhow::bail!(ONE_PROCESS_ONLY)
-    }
+    fn follow(&self, follower: &Follower<'_>) -> anyhow::Result<Ended>;
 
-    fn export(&self, _saved: &SavedRun, _folder: &Path) -> anyhow::Result<()> {
-        anyhow::bail!(NO_MODEL)
-    }
+    fn export(&self, saved: &SavedRun, folder: &Path) -> anyhow::Result<()>;
 
-    fn sample(&self, _saved: &SavedRun, _request: &TextRequest, _devices: &Devices) -> anyhow::Result<String> {
-        anyhow::bail!(NO_MODEL)
-    }
+    fn sample(&self, saved: &SavedRun, request: &TextRequest, devices: &Devices) -> anyhow::Result<String>;
 
-    fn evaluate(&self, _saved: &SavedRun, _devices: &Devices) -> anyhow::Result<WholeLoss> {
-        anyhow::bail!(NO_MODEL)
-    }
+    fn evaluate(&self, saved: &SavedRun, devices: &Devices) -> anyhow::Result<WholeLoss>;
 }
-
-const NO_MODEL: &str = "expected a run of one training, found a scan, which saves no models";
 
 impl<S: TrainedSpec> Trained for RunsPreset<S> {
     fn train(&self, work: &mut Work<'_>) -> anyhow::Result<Ended> {
@@ -228,7 +247,7 @@ impl<S: TrainedSpec> Trained for RunsPreset<S> {
     }
 }
 
-fn only<S>(preset: &RunsPreset<S>) -> anyhow::Result<&S> {
+pub(super) fn only<S>(preset: &RunsPreset<S>) -> anyhow::Result<&S> {
     match &preset.runs[..] {
         [spec] => Ok(spec),
         runs => anyhow::bail!("expected a config.ron of one run, found one of {}", runs.len()),
@@ -267,7 +286,7 @@ fn evaluate<S: TrainedSpec>(spec: &S, saved: &SavedRun, devices: &Devices) -> an
     })
 }
 
-fn say(line: &str) {
+pub(super) fn say(line: &str) {
     eprintln!("{}", visible_lines(line));
 }
 
@@ -287,7 +306,7 @@ macro_rules! define_trained {
         pub(super) fn trained(preset: &Preset) -> anyhow::Result<&dyn Trained> {
             match preset {
                 $(Preset::$kind(preset) => Ok(preset),)+
-                Preset::Landscape(_) | Preset::Sweep(_) => anyhow::bail!(
+                Preset::Landscape(_) | Preset::Sweep(_) | Preset::Grid(_) => anyhow::bail!(
                     "expected a training, of the kind {}, found a preset of the kind {}",
                     Preset::WORKLOADS.join(" or "),
                     preset.kind()

@@ -4,16 +4,18 @@ use std::io;
 use std::io::{IsTerminal, Stdout, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{Parser, Subcommand};
 use serde::Serialize;
+use tch::Device;
 use valleyscope_engine::terminal_escape::visible_lines;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::RunConfig;
-use valleyscope_experiments::workload::{Sharing, Workload};
+use valleyscope_experiments::workload::{MnistSpec, Sharing, Workload};
 use valleyscope_runs::{Event, RunFolder, RunSession, StopRequest, TextRequest};
 
 use super::checkpoint::SavedRun;
@@ -22,8 +24,9 @@ use super::error::TrainError;
 use super::follower::{Follower, RankLog, share_config};
 use super::group::{Backend, Group, Joining, LocalProcesses, RankEnv};
 use super::loops::ThreadSpin;
-use super::training::Ended;
-use super::work::{Work, trained};
+use super::mnist::MnistRun;
+use super::training::{Ended, Obtained, TrainedSpec};
+use super::work::{Work, only, say, trained};
 
 /// Trains the run in a folder, for `valleyscope`, which starts it.
 #[derive(Parser)]
@@ -38,9 +41,10 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Train the run in a folder
+    /// Train the run in a folder, or several small runs without checkpoints, which differ in learning rate and seed
     Run {
-        folder: PathBuf,
+        #[arg(required = true, value_name = "FOLDER")]
+        folders: Vec<PathBuf>,
         /// Resume from the last checkpoint
         #[arg(long)]
         resume: bool,
@@ -97,7 +101,10 @@ pub fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let outcome = match args.command {
-        Some(Command::Run { folder, resume, ranks }) => run(&folder, resume, &ranks, &devices),
+        Some(Command::Run { folders, resume, ranks }) => match &folders[..] {
+            [folder] => run(folder, resume, &ranks, &devices),
+            _ => run_several(&folders, resume, &ranks, &devices),
+        },
         Some(Command::Export { folder, step, out }) => {
             let saved = SavedRun::open(&folder, step, &[]);
             Ok(answer(saved.and_then(|saved| trained(&saved.preset)?.export(&saved, &out))))
@@ -186,22 +193,42 @@ fn lead(
     let config = RunConfig::read(&folder)?;
     // A refused start changes nothing in the folder.
     ranks.check(&config.preset, rank_env.as_ref())?;
-    let mut session = RunSession::begin(&folder)?;
-    session.echo_to(Echo { out: std::io::stdout() });
-    if !session.is_new() && !resume {
-        bail!("the run in {} was trained before; resume it instead", folder.path().display());
+    let mut work = begin(&folder, config, resume, devices, stop)?;
+    work.session.echo_to(Echo { out: std::io::stdout() });
+    if let Some(threads) = work.threads {
+        tch::set_num_threads(threads as i32);
     }
-    let (group, processes) = (Arc::new(Group::alone()), None);
-    let mut work = Work { processes, session, stop: stop.clone(), devices, config, group };
     let spin = ThreadSpin::adapt();
     let outcome = train(&mut work, ranks, rank_env);
     drop(spin);
+    conclude(&mut work, outcome)
+}
+
+/// Begins the session of a run.
+fn begin<'a>(
+    folder: &RunFolder,
+    config: RunConfig,
+    resume: bool,
+    devices: &'a Devices,
+    stop: &StopRequest,
+) -> anyhow::Result<Work<'a>> {
+    let session = RunSession::begin(folder)?;
+    if !session.is_new() && !resume {
+        bail!("the run in {} was trained before; resume it instead", folder.path().display());
+    }
+    let threads = session.before().started().and_then(|started| started.threads).map(|threads| threads.clamp(1, 1024));
+    let (group, processes, stop) = (Arc::new(Group::alone()), None, stop.clone());
+    Ok(Work { processes, session, stop, devices, config, group, threads })
+}
+
+/// Ends the other processes of a run, and records how it has ended.
+fn conclude(work: &mut Work<'_>, outcome: anyhow::Result<Ended>) -> anyhow::Result<Ended> {
     work.group.end(outcome.as_ref().err().map(why_all_end).as_deref());
     // Ends them first, so that a resumed run finds the devices free.
     work.processes = None;
     let step = work.session.step();
     let lost = outcome.as_ref().err().map(ToString::to_string);
-    let outcome = as_stopped(outcome, stop);
+    let outcome = as_stopped(outcome, &work.stop);
     if let (Some(message), Ok(Ended::Stopped)) = (lost, &outcome) {
         work.session.record(step, Event::Warning { message })?;
     }
@@ -218,6 +245,103 @@ fn lead(
         }
     }
     outcome
+}
+
+/// Trains several runs. On the processor each has one thread, and as many train at a time as libtorch has threads.
+fn run_several(
+    folders: &[PathBuf],
+    resume: bool,
+    ranks: &RankArguments,
+    devices: &Devices,
+) -> anyhow::Result<ExitCode> {
+    let stop = StopRequest::listen().context("cannot listen for signals")?;
+    if ranks.rank_env()?.is_some() || ranks.processes.is_some_and(|count| count > 1) {
+        bail!("several processes train one run, found {} folders", folders.len());
+    }
+    let open = |folder: &PathBuf| {
+        let folder = RunFolder::open(folder)?;
+        let config = RunConfig::read(&folder)?;
+        anyhow::Ok((folder, config))
+    };
+    let runs = folders.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
+    let specs = specs_of_several(&runs)?;
+    let device = devices.open(specs[0].device, 0)?;
+    let begin = |(folder, config)| {
+        let work = begin(&folder, config, resume, devices, &stop)?;
+        work.config.check(work.session.before())?;
+        anyhow::Ok(Work { threads: (device == Device::Cpu).then_some(1), ..work })
+    };
+    let works = runs.into_iter().map(begin).collect::<anyhow::Result<Vec<_>>>()?;
+    let at_once = if device == Device::Cpu { tch::get_num_threads() as usize } else { works.len() };
+    let prepared = prepare_several(&specs, device, &stop);
+    let fails = AtomicBool::new(false);
+    let conclude = |work: &mut Work<'_>, outcome| match conclude(work, outcome) {
+        Ok(Ended::Finished | Ended::Stopped) => {}
+        Ok(Ended::NotFinite) => fails.store(true, Ordering::Relaxed),
+        Err(error) => {
+            say(&format!("{}: {error:#}", work.session.run().name()));
+            fails.store(true, Ordering::Relaxed);
+        }
+    };
+    match prepared {
+        Ok(Some((trainings, obtained))) => {
+            let left = Mutex::new(works.into_iter().zip(&specs).zip(trainings));
+            let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let train = || {
+                tch::set_num_threads(1);
+                while let Some(((mut work, spec), training)) = next() {
+                    let outcome = match work.is_to_stop() {
+                        true => Ok(Ended::Stopped),
+                        false => work.train(spec, obtained.clone(), device, |()| Ok(training)),
+                    };
+                    conclude(&mut work, outcome);
+                }
+            };
+            std::thread::scope(|scope| (0..at_once).for_each(|_| drop(scope.spawn(&train))));
+        }
+        Ok(None) => works.into_iter().for_each(|mut work| conclude(&mut work, Ok(Ended::Stopped))),
+        Err(error) => {
+            let why = format!("{error:#}");
+            works.into_iter().for_each(|mut work| conclude(&mut work, Err(anyhow::Error::msg(why.clone()))));
+        }
+    }
+    Ok(if fails.into_inner() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Checks that several runs can be trained together: trainings of MNIST without checkpoints, which differ only in
+/// learning rate, seed and name.
+fn specs_of_several(runs: &[(RunFolder, RunConfig)]) -> anyhow::Result<Vec<MnistSpec>> {
+    let spec = |(folder, config): &(RunFolder, RunConfig)| match &config.preset {
+        Preset::Mnist(preset) if folder.checkpoints()?.is_empty() => Ok(only(preset)?.clone()),
+        Preset::Mnist(_) => bail!("the run in {} has checkpoints; train it alone", folder.path().display()),
+        other => bail!("expected runs of MNIST, found {} of the kind {}", folder.path().display(), other.kind()),
+    };
+    let specs = runs.iter().map(spec).collect::<anyhow::Result<Vec<_>>>()?;
+    let first = &specs[0];
+    let alike = |spec: &MnistSpec| {
+        let (name, learning_rate, seed) = (first.name.clone(), first.learning_rate, first.seed);
+        MnistSpec { name, learning_rate, seed, ..spec.clone() } == *first
+    };
+    if let Some(other) = specs.iter().position(|spec| !alike(spec)) {
+        let [first, other] = [0, other].map(|index| runs[index].0.path().display());
+        bail!("expected runs that differ only in learning rate, seed and name, found {first} and {other}");
+    }
+    if first.processes.get() > 1 {
+        bail!("expected runs of one process, found `processes: {}`", first.processes.get());
+    }
+    Ok(specs)
+}
+
+/// Obtains the data of several runs, and creates their trainings; `None` if the worker is to stop.
+fn prepare_several(
+    specs: &[MnistSpec],
+    device: Device,
+    stop: &StopRequest,
+) -> anyhow::Result<Option<(Vec<MnistRun>, Obtained<()>)>> {
+    let obtained = specs[0].obtain(&mut say, &|| stop.is_raised()).map_err(anyhow::Error::from_boxed)?;
+    let Some(Obtained { data, source, fingerprint, is_synthetic, warnings }) = obtained else { return Ok(None) };
+    let trainings = MnistRun::several(specs, &data, device)?;
+    Ok(Some((trainings, Obtained { data: (), source, fingerprint, is_synthetic, warnings })))
 }
 
 /// Joins the other processes of a run, and trains it.

@@ -491,7 +491,8 @@ fn other_axes_are_chosen_and_unknown_ones_refused() {
     let unknown = read(&run, &axes(Some("loss"), None)).expect_err("it is no field");
     assert!(unknown.starts_with("there is no field `loss`"), "{unknown}");
     let refused = read(&run, &axes(None, Some("test_loss"))).expect_err("it is no setting");
-    let expected = "expected a setting that varies in the grid, one of optimizer, batch_size, learning_rate, found test_loss";
+    let expected =
+        "expected a setting that varies in the grid, one of optimizer, batch_size, learning_rate, found test_loss";
     assert_eq!(refused, expected);
     let twice = read(&run, &axes(Some("batch_size"), Some("batch_size"))).expect_err("two settings are needed");
     assert_eq!(twice, "expected two settings, found batch_size for both axes");

@@ -1,11 +1,11 @@
-//! A training of the classifier with libtorch, and a scan of many.
+//! A training of the classifier with libtorch, alone or together with others.
 //!
 //! All trainings use a **stack** of models of one shape, which are trained together: products have a leading axis over
-//! the models. A single run is a stack of one. Forward and backward pass are written out, not recorded: the model is
+//! the models. A run that is trained alone is a stack of one. Forward and backward pass are written out, not recorded: the model is
 //! small, and on the processor recording would take most of a step's time.
 
 mod mlp;
-mod scan;
+mod stack;
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use valleyscope_engine::random::{Key, Stream};
 use valleyscope_engine::vectorized;
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::dataset::download::DownloadError;
-use valleyscope_experiments::dataset::mnist::{DataError, Mnist, MnistSource, MnistSources, obtain};
+use valleyscope_experiments::dataset::mnist::{DataError, Digits, Mnist, MnistSource, MnistSources, obtain};
 use valleyscope_experiments::workload::{FloatType, MnistSpec};
 use valleyscope_runs::{Measure, MetricId, MetricValues};
 
@@ -29,22 +29,21 @@ use super::{
 };
 
 pub use mlp::{Evaluation, Mlp};
-pub use scan::Scan;
+use stack::Member;
 
 /// Purposes of a training's random streams.
-pub(super) mod purpose {
-    pub(crate) const WEIGHTS: u64 = 0;
-    pub(crate) const ORDER: u64 = 1;
-    pub(crate) const LABELS: u64 = 2;
+mod purpose {
+    pub(super) const WEIGHTS: u64 = 0;
+    pub(super) const ORDER: u64 = 1;
+    pub(super) const LABELS: u64 = 2;
 }
 
-/// Derives the key of one of a seed's trainings. In a scan each learning rate and replicate has its own key, the same
-/// for all optimizers and batch sizes; a single run is the first.
-pub(super) fn key(seed: u64, purpose: u64, learning_rate: u64, replicate: u64) -> Key {
-    Key::new(seed).at(purpose).at(learning_rate).at(replicate)
+fn key(seed: u64, purpose: u64) -> Key {
+    // The zeros belong to the format of keys.
+    Key::new(seed).at(purpose).at(0).at(0)
 }
 
-pub(super) fn kind(precision: FloatType) -> Kind {
+fn kind(precision: FloatType) -> Kind {
     match precision {
         FloatType::Float32 => Kind::Float,
         FloatType::Float64 => Kind::Double,
@@ -52,7 +51,7 @@ pub(super) fn kind(precision: FloatType) -> Kind {
 }
 
 /// Refuses batches of one image, which cannot be normalised.
-pub(super) fn check_batch(images: usize, batch_size: usize) -> Result<(), TrainError> {
+fn check_batch(images: usize, batch_size: usize) -> Result<(), TrainError> {
     if images % batch_size == 1 {
         return Err(TrainError::Refused(format!(
             "`batch_size` {batch_size} leaves a last batch of one of the {images} images, and batch normalisation needs \
@@ -66,7 +65,7 @@ pub(super) fn check_batch(images: usize, batch_size: usize) -> Result<(), TrainE
 }
 
 fn order(spec: &MnistSpec, images: usize) -> BatchSampler {
-    BatchSampler::new(key(spec.seed, purpose::ORDER, 0, 0), images as u32, spec.batch_size.get() as u32)
+    BatchSampler::new(key(spec.seed, purpose::ORDER), images as u32, spec.batch_size.get() as u32)
 }
 
 #[derive(Debug)]
@@ -76,29 +75,56 @@ pub struct MnistRun {
     order: BatchSampler,
     /// The processes that share each batch.
     group: Arc<Group>,
-    train: Images,
-    test: Images,
+    images: Arc<AllImages>,
     step: u64,
     spec: MnistSpec,
     measures: Measures,
+    /// The place in a stack that steps the model together with those of other runs.
+    member: Option<Member>,
+}
+
+/// The images of a training on its device.
+#[derive(Debug)]
+struct AllImages {
+    train: Images,
+    test: Images,
+}
+
+impl AllImages {
+    fn new(data: &Mnist, spec: &MnistSpec, device: Device) -> Result<Arc<AllImages>, TrainError> {
+        let images = |of: &Digits| Images::new(&of.images, &of.labels, kind(spec.precision), device);
+        Ok(Arc::new(AllImages { train: images(&data.train)?, test: images(&data.test)? }))
+    }
 }
 
 impl MnistRun {
     /// Creates a training before its first step, whose weights are zero until [`Training::start`] or
     /// [`Training::restore`].
     pub fn new(spec: &MnistSpec, data: &Mnist, device: Device) -> Result<MnistRun, TrainError> {
-        let (kind, batch_size) = (kind(spec.precision), spec.batch_size.get());
-        let images = data.train.labels.len();
-        check_batch(images, batch_size)?;
-        let mlp = Mlp::new(1, kind, device)?;
-        let rule = spec.optimizer;
-        let optimizer = FlatOptimizer::new(rule, &[spec.learning_rate.get()], mlp.layout(), kind, device)?;
-        let order = order(spec, images);
-        let train = Images::new(&data.train.images, &data.train.labels, kind, device)?;
-        let test = Images::new(&data.test.images, &data.test.labels, kind, device)?;
-        let (group, spec) = (Arc::new(Group::alone()), spec.clone());
+        MnistRun::with(spec, AllImages::new(data, spec, device)?, None, device)
+    }
+
+    /// Creates a training like [`MnistRun::new`], whose model may be one of a stack.
+    fn with(
+        spec: &MnistSpec,
+        images: Arc<AllImages>,
+        member: Option<Member>,
+        device: Device,
+    ) -> Result<MnistRun, TrainError> {
+        let (kind, count) = (kind(spec.precision), images.train.count());
+        check_batch(count, spec.batch_size.get())?;
+        let (mlp, optimizer) = match &member {
+            Some(member) => member.views()?,
+            None => {
+                let mlp = Mlp::new(1, kind, device)?;
+                let rates = [spec.learning_rate.get()];
+                let optimizer = FlatOptimizer::new(spec.optimizer, &rates, mlp.layout(), kind, device)?;
+                (mlp, optimizer)
+            }
+        };
+        let (order, group, spec) = (order(spec, count), Arc::new(Group::alone()), spec.clone());
         let measures = Measures::new(spec.measure_every.get(), mlp.layout(), mlp.parameters())?;
-        Ok(MnistRun { mlp, optimizer, order, group, train, test, step: 0, spec, measures })
+        Ok(MnistRun { mlp, optimizer, order, group, images, step: 0, spec, measures, member })
     }
 }
 
@@ -138,11 +164,31 @@ fn check_processes(images: usize, batch_size: usize, processes: usize) -> Result
     Ok(())
 }
 
+/// Takes a step of all models of a stack; returns their losses. `part` is called as by [`Mlp::differentiate_parts`].
+fn step_models(
+    mlp: &mut Mlp,
+    optimizer: &mut FlatOptimizer,
+    labels: &[Key],
+    batch: impl Fn() -> Result<Batch, TrainError>,
+    part: impl FnOnce(&Tensor, f64) -> Result<(), TrainError>,
+) -> Result<Tensor, TrainError> {
+    let point = optimizer.gradient_point(mlp.parameters())?;
+    let losses = with_parameters(mlp, point, |mlp| mlp.differentiate_parts(batch()?, part))?;
+    let query_results = mlp.query_results(optimizer.queries(), labels, batch)?;
+    mlp.update(optimizer, &query_results)?;
+    Ok(losses)
+}
+
 impl Training for MnistRun {
     type Spec = MnistSpec;
 
     fn adopt(&mut self, spec: &MnistSpec) -> Result<(), TrainError> {
-        let (images, batch_size) = (self.train.count(), spec.batch_size.get());
+        let of_step = |spec: &MnistSpec| (spec.optimizer, spec.learning_rate, spec.batch_size);
+        if self.member.is_some() && of_step(spec) != of_step(&self.spec) {
+            let why = "it trains together with others; stop it and resume it, and it trains alone";
+            return Err(TrainError::Refused(why.to_owned()));
+        }
+        let (images, batch_size) = (self.images.train.count(), spec.batch_size.get());
         if spec.batch_size != self.spec.batch_size {
             check_batch(images, batch_size)?;
             check_processes(images, batch_size, self.group.size())?;
@@ -155,7 +201,7 @@ impl Training for MnistRun {
     }
 
     fn join(&mut self, group: Arc<Group>) -> Result<(), TrainError> {
-        check_processes(self.train.count(), self.spec.batch_size.get(), group.size())?;
+        check_processes(self.images.train.count(), self.spec.batch_size.get(), group.size())?;
         if group.divides_optimizer() {
             self.optimizer.keep(group.optimized(self.mlp.layout().length()))?;
         }
@@ -171,34 +217,39 @@ impl Training for MnistRun {
     fn advance(&mut self, _: &mut Check<'_>) -> Result<Tensor, TrainError> {
         let kind = self.mlp.kind();
         let all = self.order.batch(self.step);
-        let indices = &all[self.group.part(all.len())];
-        let batch = || self.train.batch(indices, 1, kind);
+        let train = &self.images.train;
         let (measures, step, samples) = (&self.measures, self.step + 1, all.len());
         // Batch normalisation of one image, the half of two or three, gives zeros.
         let (is_measured, is_whole) = (samples > 3 && measures.is_due(step, samples), self.group.size() == 1);
         let mut parts = (is_measured && !is_whole).then(|| measures.parts());
         let before = is_measured.then(|| measures.before(self.mlp.parameters())).transpose()?;
-        let point = self.optimizer.gradient_point(self.mlp.parameters())?;
-        let (loss, halves) = with_parameters(&mut self.mlp, point, |mlp| {
-            let mut halves = None;
-            if is_measured && is_whole {
-                let half = |start: usize| self.train.batch(&all[start..start + samples / 2], 1, kind);
+        let mut halves = None;
+        if is_measured && is_whole {
+            let point = self.optimizer.gradient_point(self.mlp.parameters())?;
+            let half = |start: usize| train.batch(&all[start..start + samples / 2], 1, kind);
+            halves = Some(with_parameters(&mut self.mlp, point, |mlp| {
                 let first = mlp.gradients_of(half(0)?)?.f_detach_copy()?;
-                halves = Some(measures.halves(first, mlp.gradients_of(half(samples / 2)?)?)?);
-            }
-            let add_part = |gradients: &Tensor, share| match &mut parts {
-                Some(parts) => measures.add_part(parts, gradients, share),
-                None => Ok(()),
+                measures.halves(first, mlp.gradients_of(half(samples / 2)?)?)
+            })?);
+        }
+        let labels = key(self.spec.seed, purpose::LABELS).at(self.step);
+        let loss =
+            match &self.member {
+                Some(member) => member.step(all, labels, &mut self.optimizer)?,
+                None => {
+                    let batch = || train.batch(&all[self.group.part(samples)], 1, kind);
+                    step_models(&mut self.mlp, &mut self.optimizer, &[labels], batch, |gradients, share| {
+                        match &mut parts {
+                            Some(parts) => measures.add_part(parts, gradients, share),
+                            None => Ok(()),
+                        }
+                    })?
+                }
             };
-            Ok((mlp.differentiate_parts(batch()?, add_part)?, halves))
-        })?;
         let of_parts =
             parts.map(|parts| measures.spread(&parts, &self.group, self.mlp.gradients(), 1.0)).transpose()?;
         let spread = halves.or(of_parts);
-        let labels = key(self.spec.seed, purpose::LABELS, 0, 0).at(self.step);
-        let query_results = self.mlp.query_results(self.optimizer.queries(), &[labels], batch)?;
         self.measures.add(step, self.mlp.gradients())?;
-        self.mlp.update(&mut self.optimizer, &query_results)?;
         self.group.gather(self.mlp.parameters_mut())?;
         if let Some((spread, before)) = spread.zip(before) {
             self.measures.measure(&spread, &before, self.mlp.parameters(), samples, self.optimizer.rates())?;
@@ -221,13 +272,13 @@ impl Training for MnistRun {
     }
 
     fn evaluate(&mut self, _: &mut Check<'_>) -> Result<MetricValues, TrainError> {
-        let Evaluation { loss, accuracy } = self.mlp.evaluate(0, &self.test)?;
+        let Evaluation { loss, accuracy } = self.mlp.evaluate(0, &self.images.test)?;
         Ok([(MetricId::TEST_LOSS, loss), (MetricId::TEST_ACCURACY, accuracy)].into())
     }
 
     fn evaluate_all(&mut self, _: &mut dyn FnMut(u64, u64)) -> Result<MeanLoss, TrainError> {
-        let Evaluation { loss, .. } = self.mlp.evaluate(0, &self.test)?;
-        Ok(MeanLoss { metric: MetricId::TEST_LOSS, loss, count: self.test.count() as u64, unit: "images" })
+        let Evaluation { loss, .. } = self.mlp.evaluate(0, &self.images.test)?;
+        Ok(MeanLoss { metric: MetricId::TEST_LOSS, loss, count: self.images.test.count() as u64, unit: "images" })
     }
 
     fn parameters(&self) -> u64 {
@@ -259,7 +310,7 @@ impl Training for MnistRun {
     }
 
     fn start(&mut self) -> Result<(), TrainError> {
-        self.mlp.initialize(0, key(self.spec.seed, purpose::WEIGHTS, 0, 0))
+        self.mlp.initialize(0, key(self.spec.seed, purpose::WEIGHTS))
     }
 }
 

@@ -12,8 +12,8 @@ use valleyscope_training::{Checkpoint, CheckpointError, CheckpointOrigin, Optimi
 
 use crate::says::says;
 use crate::stage::{
-    Stage, config, curve, history, kill, kill_at, mnist, points, quick, rate, scan, spec, status, tensors, to_the_end,
-    wait_for, worker,
+    Stage, config, curve, history, kill, kill_at, mnist, quick, rate, spec, status, tensors, to_the_end, wait_for,
+    worker,
 };
 
 fn advance(run: &mut MnistRun, steps: usize) -> Vec<u64> {
@@ -332,35 +332,6 @@ fn kill_at_resumed(run: &RunFolder, step: u64) {
     let mut child = worker(run, true).spawn().unwrap();
     wait_for(run, &mut child, step);
     kill(child);
-}
-
-#[test]
-fn refuses_a_scan_with_other_axes() {
-    let stage = Stage::new();
-    let run = scan(&stage);
-    kill_at(&run, 1);
-    let (config, before) = (fs::read_to_string(run.config()).unwrap(), points(&run));
-    let lost = fs::read_to_string(run.events()).unwrap().replacen("started", "begun", 1);
-    for events in [None, Some(lost)] {
-        if let Some(events) = events {
-            fs::write(run.events(), events).unwrap();
-        }
-        for (from, to, expected) in [
-            ("[8, 16, 32, 64]", "[64, 32, 16, 8]", "batch_sizes"),
-            ("replicates: 2", "replicates: 3", "replicates"),
-            ("rule: Adam()", "name: \"First\", rule: Adam()", "optimizers[0]"),
-        ] {
-            fs::write(run.config(), config.replace(from, to)).unwrap();
-            let output = to_the_end(&run, true);
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(!output.status.success() && said.contains(expected), "{said}");
-            assert_eq!(points(&run), before);
-        }
-        fs::write(run.config(), &config).unwrap();
-    }
-    assert!(to_the_end(&run, true).status.success());
-    assert_eq!(points(&run).len(), 8);
-    assert!(history(&run).started().unwrap().scan.is_some(), "it is said again");
 }
 
 fn copy_checkpoint(from: (&RunFolder, u64), to: (&RunFolder, u64)) {

@@ -17,8 +17,8 @@ use valleyscope_training::{CheckpointOrigin, Training, checkpoint};
 
 use crate::says::says;
 use crate::stage::{
-    Stage, WORKER, curve, history, kill, kill_at, mnist, points, quick, rate, scan, spec, status, tensors, tiny,
-    to_the_end, uniform, wait_for, wait_until, worker,
+    Stage, WORKER, curve, history, kill, kill_at, mnist, quick, rate, spec, status, tensors, tiny, to_the_end, uniform,
+    wait_for, wait_until, worker,
 };
 
 #[test]
@@ -332,42 +332,6 @@ fn resuming_removes_half_saved_files_and_tolerates_missing_ones() {
     wait_for(&run, &mut child, step + 1);
     kill(child);
     assert!(left.iter().all(|path| !path.exists()));
-}
-
-#[test]
-fn a_scan_resumes_with_its_next_point() {
-    let stage = Stage::new();
-    let [whole, cut] = [scan(&stage), scan(&stage)];
-    assert!(to_the_end(&whole, false).status.success());
-    let expected = points(&whole);
-    assert_eq!(expected.len(), 8);
-    kill_at(&cut, 1);
-    assert!(!points(&cut).is_empty());
-    let mut child = worker(&cut, true).spawn().unwrap();
-    run::send(&cut, run::RunCommand::Stop).unwrap();
-    assert!(child.wait().unwrap().success());
-    let ended = to_the_end(&cut, true);
-    assert!(ended.status.success(), "{ended:?}");
-    assert_eq!(status(&cut), Status::Finished);
-    assert_eq!(points(&cut), expected);
-
-    // With an unreadable line, that grid point and those after it are trained again.
-    let events = std::fs::read_to_string(cut.events()).unwrap();
-    let damaged = events.replacen(r#""event":"grid_point","step":2"#, r#""event":"gr"#, 1);
-    assert_ne!(damaged, events);
-    std::fs::write(cut.events(), damaged).unwrap();
-    assert!(to_the_end(&cut, true).status.success());
-    assert_eq!(points(&cut), expected);
-}
-
-#[test]
-fn a_scan_resumes_only_with_the_same_data() {
-    let stage = Stage::new();
-    let run = scan(&stage);
-    kill_at(&run, 1);
-    stage.change_data();
-    let output = to_the_end(&run, true);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("other data"), "{output:?}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use valleyscope_training::{Checkpoint, Training, checkpoint};
 
 use crate::says::says;
 use crate::stage::{
-    Stage, WORKER, curve, expect, history, kill, mnist, quick, rate, scan, spec, status, tensors, tiny, to_the_end,
+    Stage, WORKER, curve, expect, history, kill, mnist, quick, rate, spec, status, tensors, tiny, to_the_end,
     valleyscope, wait_for, worker,
 };
 
@@ -263,7 +263,7 @@ fn a_refused_fork_leaves_nothing() {
     let (runs, before) = (run.path().parent().unwrap().to_owned(), content(run.path()));
     let gpt2 = tiny(&stage, &[("steps", "10")]);
     assert!(to_the_end(&gpt2, false).status.success());
-    let scan = scan(&stage);
+    let untrained = stage.run(quick(10));
     let folders = count(&runs);
     let refused = |run: &RunFolder, step, settings: &[(&str, &str)], parts: &[&str]| {
         let refusal = fork(run, step, settings).unwrap_err();
@@ -274,7 +274,7 @@ fn a_refused_fork_leaves_nothing() {
     refused(&run, None, &[("steps", "40")], &["`steps` is 40", "step 60"]);
     refused(&run, None, &[("precision", "Float64")], &["numbers in float32", "numbers in float64"]);
     refused(&gpt2, None, &[("shape.layers", "3")], &["2 layers", "3 layers"]);
-    refused(&scan, None, &[], &["no checkpoint"]);
+    refused(&untrained, None, &[], &["no checkpoint"]);
     let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").unwrap();
     let other = Fork { run: gpt2.clone(), step: None }.create(&runs, "fork", &mnist.preset).unwrap_err().to_string();
     assert!(other.contains("kind Gpt2") && other.contains("kind Mnist"), "{other}");
@@ -434,7 +434,7 @@ fn commands_make_and_describe_forks() {
     expect(&train(&format!("{name}@55"), &[]), 2, &["no checkpoint of step 55", "50, 60"]);
     expect(&train(&format!("{name}@x"), &[]), 2, &["expected a run, or a run, @ and the step"]);
     expect(&train("nothing", &[]), 2, &["there is no run `nothing`"]);
-    expect(&train(&point, &["fig2cd"]), 2, &["of the kind MnistScan"]);
+    expect(&train(&point, &["fig2cd"]), 2, &["expected a preset of one run"]);
     expect(&train(&point, &["fig3-cpu"]), 2, &["expected a preset of one run"]);
     assert_eq!(count(runs), 1, "nothing is left of what was refused");
     let output = train(&point, &["--set", "learning_rate=0.01"]);

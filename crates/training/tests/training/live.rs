@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Child;
 
-use valleyscope_engine::quantity::{CheckpointInterval, EvaluationInterval};
+use valleyscope_engine::quantity::{CheckpointInterval, EvaluationInterval, KeepInterval};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{Fork, PresetConfigs};
 use valleyscope_experiments::workload::{FloatType, MnistSpec};
@@ -37,9 +37,9 @@ fn by_hand(run: &RunFolder, step: u64, settings: &[(&str, &str)]) -> RunFolder {
 
 /// A run that keeps all of its checkpoints, and lasts long enough for commands to arrive.
 fn keeping(steps: u64) -> MnistSpec {
-    let interval = |steps| CheckpointInterval::new(steps).unwrap();
+    let (keep_every, checkpoint_every) = (KeepInterval::new(1).ok(), CheckpointInterval::new(50).unwrap());
     let eval_every = EvaluationInterval::new(1000).unwrap();
-    MnistSpec { keep_every: Some(interval(1)), checkpoint_every: interval(50), eval_every, ..quick(steps) }
+    MnistSpec { keep_every, checkpoint_every, eval_every, ..quick(steps) }
 }
 
 #[test]

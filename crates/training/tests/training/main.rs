@@ -1,4 +1,4 @@
-//! Tests of training: models and optimizers on tensors, runs under faults, the scan.
+//! Tests of training: models and optimizers on tensors, runs under faults.
 
 mod checkpoints;
 #[path = "../../../../tests/support/data_folder.rs"]
@@ -27,5 +27,5 @@ mod runs;
 mod saved_models;
 #[path = "../../../../tests/support/says.rs"]
 mod says;
-mod scan;
+mod stack;
 mod stage;

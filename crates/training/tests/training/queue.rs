@@ -41,8 +41,8 @@ fn every_entry_ends_once_and_as_undisturbed_under_kills() {
     let runs = stage.place.path().join("runs");
     let queue = Queue::of(&runs);
     let spec = |seed: u64| valleyscope_experiments::workload::MnistSpec { seed, ..quick(STEPS) };
-    let names: Vec<String> =
-        (0..entries as u64).map(|seed| queue.add("queued", &config(spec(seed), stage.data())).unwrap()).collect();
+    let configs = (0..entries as u64).map(|seed| config(spec(seed), stage.data()));
+    let names = queue.add("queued", configs).unwrap();
     let (mut deaths, mut made, mut draw) = (BTreeMap::<String, usize>::new(), 0, 0);
     let mut random = || {
         draw += 1;

@@ -10,7 +10,7 @@ use valleyscope_runs::{MetricId, RunCommand, RunFolder, Status};
 
 use crate::says::says;
 use crate::stage::{
-    Stage, curve, expect, history, kill, kill_at, named, quick, rate, scan, status, tiny, train, wait_for, worker,
+    Stage, curve, expect, history, kill, kill_at, named, quick, rate, status, tiny, train, wait_for, worker,
 };
 
 pub fn together(run: &RunFolder, resume: bool, processes: usize) -> Command {
@@ -423,8 +423,6 @@ fn refuses_trainings_that_ranks_cannot_share() {
         let run = divided(tiny(&stage, &[("optimizer", kind), ("batch_size", "4")]));
         expect(&together(&run, false, 2).output().unwrap(), 1, &["omit `shard_optimizer`", why]);
     }
-    let run = scan(&stage);
-    expect(&together(&run, false, 2).output().unwrap(), 1, &["found a scan"]);
     let run = stage.run(quick(20));
     let mut alone = together(&run, false, 2);
     alone.envs([("RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "127.0.0.1")]);

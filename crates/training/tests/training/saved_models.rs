@@ -20,7 +20,7 @@ use valleyscope_training::gpt2::Gpt2;
 use crate::gpt2;
 use crate::says::says;
 use crate::stage::{
-    Stage, WORKER, expect, history, quick, scan, tensors, tiny, to_the_end, valleyscope, valleyscope_program,
+    Stage, WORKER, expect, history, quick, tensors, tiny, to_the_end, valleyscope, valleyscope_program,
 };
 
 fn golden(bias: bool) -> PathBuf {
@@ -438,8 +438,6 @@ fn a_refused_export_leaves_nothing() {
     let with_step = ["export", &format!("{name}@10"), "--out", table.to_str().unwrap()];
     expect(&runs(&stage, &with_step, false), 2, &["whatever the checkpoint", "--model DIR"]);
     expect(&runs(&stage, &["export", &name], false), 2, &["--out", "--model"]);
-    let scan = scan(&stage);
-    expect(&export(&scan.name()), 2, &["has no checkpoint", "a scan saves none"]);
     let mnist = stage.run(quick(10));
     expect(&export(&mnist.name()), 2, &["has no checkpoint"]);
     assert!(to_the_end(&mnist, false).status.success());

@@ -217,28 +217,6 @@ pub fn tensors(run: &RunFolder, step: u64) -> Vec<u8> {
     std::fs::read(run.path().join(format!("checkpoint-{step:08}.safetensors"))).unwrap()
 }
 
-/// Returns a scan of eight grid points, so small that each takes an instant.
-pub fn scan(stage: &Stage) -> RunFolder {
-    let folder = ron::to_string(stage.data().to_str().unwrap()).unwrap();
-    let text = format!(
-        r#"MnistScan(version: 1, title: "A small scan", scan: (
-            optimizers: [(rule: Adam()), (rule: Signum())], batch_sizes: [8, 16, 32, 64],
-            learning_rates: (from: 0.001, to: 0.01, count: 2), replicates: 2, steps: 40, device: Cpu,
-            data: Folder({folder}),
-        ))"#
-    );
-    RunFolder::create(&stage.place.path().join("runs"), "scan", &text).unwrap()
-}
-
-/// Returns the grid points in order, with their losses as bits.
-pub fn points(run: &RunFolder) -> Vec<([usize; 2], u64, Vec<u64>)> {
-    let bits = |losses: &[Vec<f64>]| losses.concat().iter().map(|loss| loss.to_bits()).collect();
-    let history = history(run);
-    let mut points: Vec<_> = history.grid_points().map(|it| (it.index, it.done, bits(&it.test_loss))).collect();
-    points.sort_unstable();
-    points
-}
-
 /// Begins a run of a very small model on generated text, with further settings.
 pub fn tiny(stage: &Stage, settings: &[(&str, &str)]) -> RunFolder {
     let built_in = built_ins().iter().find(|built_in| built_in.name == "gpt2-shakespeare").unwrap();

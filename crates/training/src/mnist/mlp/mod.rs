@@ -135,8 +135,8 @@ impl Differentiable for Mlp {
 }
 
 impl Mlp {
-    /// Creates a stack with all parameters zero; see [`Mlp::initialize`].
-    pub fn new(models: usize, kind: Kind, device: Device) -> Result<Mlp, TrainError> {
+    /// Lists the layouts of the parameters and of the running averages.
+    fn layouts(models: usize) -> [ParameterLayout; 2] {
         let layers = || SIZES.windows(2).enumerate();
         let layout = ParameterLayout::new(
             layers().flat_map(|(index, pair)| {
@@ -158,20 +158,38 @@ impl Mlp {
             }),
             models,
         );
+        [layout, statistics_layout]
+    }
+
+    /// Creates a stack with all parameters zero; see [`Mlp::initialize`].
+    pub fn new(models: usize, kind: Kind, device: Device) -> Result<Mlp, TrainError> {
+        let [layout, statistics_layout] = Mlp::layouts(models);
         let zeros = |layout: &ParameterLayout| Tensor::f_zeros([layout.length() as i64], (kind, device));
         let (parameters, gradients) = (zeros(&layout)?, zeros(&layout)?);
         let statistics = zeros(&statistics_layout)?;
         for variances in (1..statistics_layout.segments().len()).step_by(2) {
             let _ = statistics_layout.view(&statistics, variances).f_fill_(1.0)?;
         }
+        Mlp::of(models, [parameters, gradients, statistics])
+    }
+
+    /// Makes a model of the stack that shares the stack's tensors.
+    pub(super) fn member(&self, model: usize) -> Result<Mlp, TrainError> {
+        let part = |tensor: &Tensor| self.layout.of_model(tensor, model);
+        Mlp::of(1, [part(&self.parameters)?, part(&self.gradients)?, part(&self.statistics)?])
+    }
+
+    fn of(models: usize, [parameters, gradients, statistics]: [Tensor; 3]) -> Result<Mlp, TrainError> {
+        let [layout, statistics_layout] = Mlp::layouts(models);
+        let (kind, device) = (parameters.kind(), parameters.device());
         let views = (0..SIZES.len() - 1).map(|index| {
             let layer = |flat| Layer::of(&layout, flat, index);
             let parameters = layer(&parameters);
             let transposed = parameters.weight.f_transpose(1, 2)?;
             let running = [0, 1].map(|which| statistics_layout.view(&statistics, 2 * index + which));
-            Ok(Views { parameters, gradients: layer(&gradients), transposed, running })
+            Ok::<_, TrainError>(Views { parameters, gradients: layer(&gradients), transposed, running })
         });
-        let layers = views.collect::<Result<_, TrainError>>()?;
+        let layers = views.collect::<Result<_, _>>()?;
         Ok(Mlp {
             layout,
             statistics_layout,
@@ -181,12 +199,12 @@ impl Mlp {
             layers,
             kind,
             device,
-            with_tensors: device != Device::Cpu,
+            with_tensors: device != Device::Cpu || models > 1,
             group: Arc::new(Group::alone()),
         })
     }
 
-    /// Switches to tensor operations everywhere, as on a GPU.
+    /// Switches to tensor operations everywhere, as on a GPU and for several models.
     pub fn with_tensor_operations(mut self) -> Mlp {
         self.with_tensors = true;
         self

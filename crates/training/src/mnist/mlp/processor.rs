@@ -1,4 +1,4 @@
-//! Element-wise operations and reductions as loops over slices, for the processor.
+//! Element-wise operations and reductions of a single model as loops over slices, for the processor.
 
 use std::marker::PhantomData;
 
@@ -11,47 +11,27 @@ use crate::loops::{Number, numbers, numbers_mut};
 
 pub(super) struct Operations<T>(pub(super) PhantomData<T>);
 
-/// The number of elements for one model, and of units, of a tensor `[models, batch, units]`.
-fn shape(tensor: &Tensor) -> (usize, usize) {
-    let size = tensor.size();
-    ((size[1] * size[2]) as usize, size[2] as usize)
-}
-
-/// Allocates an uninitialised tensor `[models, units]`.
+/// Allocates an uninitialised tensor `[1, units]`.
 fn empty_per_unit(like: &Tensor) -> Result<Tensor, TrainError> {
-    let size = like.size();
-    Ok(Tensor::f_empty([size[0], size[2]], (like.kind(), like.device()))?)
+    Ok(Tensor::f_empty([1, like.size()[2]], (like.kind(), like.device()))?)
 }
 
 impl<T: Number> super::Operations for Operations<T> {
     fn normalize(&self, inputs: Tensor, layer: &Layer, running: &mut [Tensor; 2]) -> Result<Passed, TrainError> {
-        let (model, units) = shape(&inputs);
         let mut normalized = inputs.f_empty_like()?;
         let (mut mean, mut inverse_deviation) = (empty_per_unit(&inputs)?, empty_per_unit(&inputs)?);
         let [running_mean, running_variance] = running;
-        let parts = numbers::<T>(&inputs)
-            .chunks_exact(model)
-            .zip(numbers_mut::<T>(&mut normalized).chunks_exact_mut(model))
-            .zip(numbers_mut::<T>(&mut mean).chunks_exact_mut(units))
-            .zip(numbers_mut::<T>(&mut inverse_deviation).chunks_exact_mut(units))
-            .zip(numbers::<T>(&layer.scale).chunks_exact(units))
-            .zip(numbers::<T>(&layer.shift).chunks_exact(units))
-            .zip(numbers_mut::<T>(running_mean).chunks_exact_mut(units))
-            .zip(numbers_mut::<T>(running_variance).chunks_exact_mut(units));
-        for (((((((x, y), mean), inverse), scale), shift), running_mean), running_variance) in parts {
-            moments(x, mean, inverse);
-            update_running(mean, inverse, running_mean, running_variance, x.len() / units);
-            normalize(x, y, mean, inverse, scale, shift);
-        }
+        let (x, mean_of, inverse) =
+            (numbers::<T>(&inputs), numbers_mut::<T>(&mut mean), numbers_mut::<T>(&mut inverse_deviation));
+        moments(x, mean_of, inverse);
+        let batch = x.len() / mean_of.len();
+        update_running(mean_of, inverse, numbers_mut(running_mean), numbers_mut(running_variance), batch);
+        normalize(x, numbers_mut(&mut normalized), mean_of, inverse, numbers(&layer.scale), numbers(&layer.shift));
         Ok(Passed { inputs, normalized, mean, inverse_deviation })
     }
 
     fn bias_and_relu(&self, mut outputs: Tensor, bias: &Tensor) -> Result<Tensor, TrainError> {
-        let (model, units) = shape(&outputs);
-        let models = numbers_mut::<T>(&mut outputs).chunks_exact_mut(model);
-        for (z, bias) in models.zip(numbers::<T>(bias).chunks_exact(units)) {
-            bias_and_relu(z, bias);
-        }
+        bias_and_relu(numbers_mut::<T>(&mut outputs), numbers(bias));
         Ok(outputs)
     }
 
@@ -61,27 +41,14 @@ impl<T: Number> super::Operations for Operations<T> {
         bias: &Tensor,
         labels: &Tensor,
     ) -> Result<(Tensor, Tensor), TrainError> {
-        let (model, units) = shape(&outputs);
-        let batch = model / units;
         let labels = Vec::<i64>::try_from(labels.f_flatten(0, -1)?)?;
-        let mut losses = Tensor::f_empty([outputs.size()[0]], (outputs.kind(), outputs.device()))?;
-        let parts = numbers_mut::<T>(&mut outputs)
-            .chunks_exact_mut(model)
-            .zip(numbers::<T>(bias).chunks_exact(units))
-            .zip(labels.chunks_exact(batch))
-            .zip(numbers_mut::<T>(&mut losses));
-        for (((z, bias), labels), loss) in parts {
-            *loss = cross_entropy(z, bias, labels);
-        }
+        let mut losses = Tensor::f_empty([1], (outputs.kind(), outputs.device()))?;
+        numbers_mut::<T>(&mut losses)[0] = cross_entropy(numbers_mut(&mut outputs), numbers(bias), &labels);
         Ok((losses, outputs))
     }
 
     fn bias_gradient(&self, by_outputs: &Tensor, gradient: &mut Tensor) -> Result<(), TrainError> {
-        let (model, units) = shape(by_outputs);
-        let models = numbers::<T>(by_outputs).chunks_exact(model);
-        for (by_outputs, gradient) in models.zip(numbers_mut::<T>(gradient).chunks_exact_mut(units)) {
-            sum_rows(by_outputs, gradient);
-        }
+        sum_rows(numbers::<T>(by_outputs), numbers_mut(gradient));
         Ok(())
     }
 
@@ -93,20 +60,12 @@ impl<T: Number> super::Operations for Operations<T> {
         gradient: &mut Layer,
         first: bool,
     ) -> Result<Tensor, TrainError> {
-        let (model, units) = shape(&by_normalized);
-        let parts = numbers_mut::<T>(&mut by_normalized)
-            .chunks_exact_mut(model)
-            .zip(numbers::<T>(&passed.inputs).chunks_exact(model))
-            .zip(numbers::<T>(&passed.mean).chunks_exact(units))
-            .zip(numbers::<T>(&passed.inverse_deviation).chunks_exact(units))
-            .zip(numbers::<T>(&layer.scale).chunks_exact(units))
-            .zip(numbers_mut::<T>(&mut gradient.scale).chunks_exact_mut(units))
-            .zip(numbers_mut::<T>(&mut gradient.shift).chunks_exact_mut(units));
-        for ((((((dy, x), mean), inverse), scale), by_scale), by_shift) in parts {
-            parameter_gradients(dy, x, mean, inverse, by_scale, by_shift);
-            if !first {
-                input_gradients(dy, x, mean, inverse, scale, by_scale, by_shift);
-            }
+        let (dy, x) = (numbers_mut::<T>(&mut by_normalized), numbers(&passed.inputs));
+        let (mean, inverse) = (numbers(&passed.mean), numbers(&passed.inverse_deviation));
+        let (by_scale, by_shift) = (numbers_mut(&mut gradient.scale), numbers_mut(&mut gradient.shift));
+        parameter_gradients(dy, x, mean, inverse, by_scale, by_shift);
+        if !first {
+            input_gradients(dy, x, mean, inverse, numbers(&layer.scale), by_scale, by_shift);
         }
         Ok(by_normalized)
     }
