@@ -135,9 +135,9 @@ fn between([a, b]: [[f64; 2]; 2]) -> impl Iterator<Item = [f64; 2]> {
 }
 
 impl LandscapePanel {
-    /// Moves an inset that was not placed by hand to a corner of the plane, and makes it as small as it can be, where it
-    /// covers neither the way of the particles, from the start along the valley, nor what it magnifies. The upper right
-    /// corner is the legend's.
+    /// Moves an inset that was not placed by hand to a corner of the plane where it covers neither the way of the
+    /// particles, from the start along the valley, nor what it magnifies. Without one, it is as small as it can be. The
+    /// upper right corner is the legend's.
     pub(super) fn placed(
         &self,
         ui: &Ui,
@@ -166,8 +166,8 @@ impl LandscapePanel {
             seen.iter().any(|at| area.contains(*at))
         };
         let corners = [[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]].map(|at| Inset { at, ..inset });
-        let mut sizes = corners.iter().flat_map(|corner| [*corner, Inset { size: [0.0; 2], ..*corner }]);
-        sizes.find(|inset| !covers(inset)).unwrap_or(corners[0])
+        let smallest = corners.map(|corner| Inset { size: [0.0; 2], ..corner });
+        corners.into_iter().chain(smallest).find(|inset| !covers(inset)).unwrap_or(corners[0])
     }
 
     /// Handles the input to an inset: it is dragged and resized, and a click selects a particle.
