@@ -14,10 +14,10 @@ use std::sync::Arc;
 use divan::Bencher;
 use valleyscope::app::landscape::animation_export::{AnimationJob, FrameSteps};
 use valleyscope::app::landscape::picture::{PictureOptions, PictureSubject};
-use valleyscope::app::landscape::plots::PlotChoices;
 use valleyscope::app::shell::jobs::Progress;
 use valleyscope::app::shell::session::SessionTexts;
 use valleyscope::app::{AppOptions, Graphics, OpenedContent, PlaybackPace, Valleyscope};
+use valleyscope::draw::RunPlots;
 use valleyscope::export::animation::AnimationFormat;
 use valleyscope_engine::landscape::LandscapeFormula;
 use valleyscope_engine::quantity::{Noise, StepCount};
@@ -314,7 +314,6 @@ fn playing(bencher: Bencher) {
 fn playing_beside_an_export(bencher: Bencher) {
     let window = Window::open(true, PlaybackPace::default());
     let Preset::Landscape(preset) = landscape() else { panic!("a landscape") };
-    let choices = PlotChoices::default();
     let job = AnimationJob {
         graphics: Graphics::of(&window.graphics),
         subject: PictureSubject {
@@ -326,8 +325,7 @@ fn playing_beside_an_export(bencher: Bencher) {
             selected: None,
             hidden: Default::default(),
             recorded: Vec::new(),
-            plots: choices.shown.iter().copied().collect(),
-            choices,
+            plots: RunPlots::default(),
         },
         options: PictureOptions::new(egui::Theme::Dark),
         steps: FrameSteps { from: 0, to: 100_000, every: 3, frames_per_sec: 20 },

@@ -89,10 +89,10 @@ mod with_app {
     use crate::app::Graphics;
     use crate::app::landscape::animation_export::{AnimationJob, FrameSteps};
     use crate::app::landscape::picture::{PictureContent, PictureOptions, PictureSubject};
-    use crate::app::landscape::plots::PlotChoices;
     use crate::app::shell::jobs::Progress;
     use crate::cli::landscape_args::check_known;
     use crate::cli::output::{Interrupt, ProgressLine, ProgressUnit};
+    use crate::draw::RunPlots;
     use crate::export::animation::AnimationFormat;
 
     const USUAL_FRAMES: u64 = 200;
@@ -151,8 +151,10 @@ mod with_app {
     }
 
     fn subject(args: &AnimateArgs, preset: LandscapePreset) -> Result<PictureSubject, Failure> {
-        let choices = PlotChoices::default();
-        let plots = if args.plots.is_empty() { choices.shown.iter().copied().collect() } else { args.plots.clone() };
+        let mut plots = RunPlots::default();
+        if !args.plots.is_empty() {
+            plots.metrics.clone_from(&args.plots);
+        }
         Ok(PictureSubject {
             records: preset.records().map_err(|error| Failure::BadInput(anyhow!("simulations: {error}")))?,
             titles: preset.simulations.iter().map(|simulation| simulation.name.clone()).collect(),
@@ -163,7 +165,6 @@ mod with_app {
             hidden: Default::default(),
             recorded: Vec::new(),
             plots,
-            choices,
         })
     }
 

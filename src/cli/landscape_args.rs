@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use anyhow::anyhow;
 use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetSimulation, TitledSimulation};
-use valleyscope_experiments::view::{Band, DiagnosticMetric};
+use valleyscope_experiments::view::DiagnosticMetric;
 
 use super::Failure;
 use crate::draw::RunPlots;
@@ -116,7 +116,6 @@ pub(super) fn run_plots(metrics: &[DiagnosticMetric], log: Option<&[LogAxis]>) -
         metrics: metrics.to_vec(),
         log: log.iter().filter_map(of_metric).collect(),
         log_steps: log.contains(&LogAxis::Steps),
-        band: Band::default(),
-        whole_range: false,
+        ..RunPlots::default()
     }
 }

@@ -1,5 +1,7 @@
 //! Curves in a plot with axes.
 
+use std::ops::Range;
+
 use egui::epaint::{BandPoint, BandShape};
 use egui::{Color32, Pos2, Rect, Shape, Stroke, pos2, vec2};
 #[cfg(feature = "app")]
@@ -31,6 +33,8 @@ pub struct CurveAxis {
 pub struct CurvePlot {
     pub vertical: CurveAxis,
     pub curves: Vec<CurveLines>,
+    /// Whether a whole line is dashed where it lies on others.
+    pub dashes_ties: bool,
 }
 
 /// A curve as positions on the axes, split into pieces at missing positions.
@@ -104,9 +108,20 @@ impl CurvePlot {
     ) {
         let em = canvas.style.em;
         let inside = canvas.clipped(panel);
-        for curve in &self.curves {
+        let [low, high] = self.vertical.range;
+        let near = f64::from(CURVE_WIDTH / panel.height()) * (high - low);
+        let dash = |curve: &CurveLines| names[curve.index].1.dash;
+        for (index, curve) in self.curves.iter().enumerate() {
+            let is_dashed = self.dashes_ties && dash(curve) == Dash::Solid;
+            let below = self.curves[..index].iter().filter(|other| is_dashed && dash(other) == Dash::Solid);
+            let below: Vec<&[Vec<[f64; 2]>]> = below.map(|other| other.line.as_slice()).collect();
             let color = canvas.color(names[curve.index].1);
-            curve.draw(&inside, names[curve.index].1.dash, color, |xy| self.at(horizontal, panel, xy));
+            curve.draw(
+                &inside,
+                (dash(curve), color),
+                |piece| parts(piece, &below, near),
+                |xy| self.at(horizontal, panel, xy),
+            );
         }
         for curve in &self.curves {
             let color = canvas.color(names[curve.index].1);
@@ -171,7 +186,13 @@ impl CurveLines {
         CurvePositions { line: line().filter(below).collect(), around: around().filter(below).collect(), end }
     }
 
-    fn draw(&self, canvas: &Canvas, dash: Dash, color: Color32, at: impl Fn([f64; 2]) -> Pos2) {
+    fn draw(
+        &self,
+        canvas: &Canvas,
+        (dash, color): (Dash, Color32),
+        parts: impl Fn(&[[f64; 2]]) -> Vec<Part>,
+        at: impl Fn([f64; 2]) -> Pos2,
+    ) {
         let (em, stroke) = (canvas.style.em, Stroke::new(CURVE_WIDTH, color));
         if !self.band.is_empty() {
             let ends = self.band.iter().map(|[x, low, high]| [*low, *high].map(|y| at([*x, y])));
@@ -185,8 +206,15 @@ impl CurveLines {
             canvas.lines(&pieces(&self.raw), faint, Dash::Solid);
         }
         let drawn = pieces(&self.line);
-        canvas.lines(&drawn, stroke, dash);
-        for piece in &drawn {
+        for (piece, positions) in drawn.iter().zip(&self.line) {
+            for part in parts(positions) {
+                match part.dash {
+                    None => canvas.lines(&[piece[part.points].to_vec()], stroke, dash),
+                    Some(length) => {
+                        canvas.painter.extend(Shape::dashed_line(&piece[part.points], stroke, length, length));
+                    }
+                }
+            }
             // A single point is drawn as a dot.
             if let [only] = piece[..] {
                 canvas.painter.circle_filled(only, 0.16 * em, color);
@@ -249,9 +277,49 @@ pub(crate) fn draw_key(canvas: &Canvas, from: Pos2, width: f32, pen: Pen) {
     canvas.lines(&[ends], Stroke::new(1.4 * CURVE_WIDTH, canvas.color(pen)), pen.dash);
 }
 
+/// The dashes of a curve on one other curve, and the least length of those on several, in points.
+const DASH: f32 = 10.0;
+const LEAST_DASH: f32 = 3.0;
+
+/// A part of a curve's run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Part {
+    /// The indices of its points. Neighbouring parts share a point.
+    pub points: Range<usize>,
+    /// The length of its dashes; `None` for a whole line.
+    pub dash: Option<f32>,
+}
+
+/// Divides a run of points into the parts that lie within `near` of curves drawn before it, and the others.
+pub(crate) fn parts(run: &[[f64; 2]], below: &[&[Vec<[f64; 2]>]], near: f64) -> Vec<Part> {
+    let mut counts = vec![0_usize; run.len()];
+    for line in below {
+        let mut others = line.iter().flatten().peekable();
+        for (count, [x, y]) in counts.iter_mut().zip(run) {
+            while others.next_if(|other| other[0] < *x).is_some() {}
+            let meets = others.peek().is_some_and(|other| other[0] == *x && (other[1] - y).abs() <= near);
+            *count += usize::from(meets);
+        }
+    }
+    // A line between two points lies on another one if both its ends do.
+    let on = |index: usize| counts[index].min(counts[index + 1]);
+    let mut parts: Vec<Part> = Vec::new();
+    for index in 0..run.len().saturating_sub(1) {
+        let dash = match on(index) {
+            0 => None,
+            others => Some((DASH / others as f32).max(LEAST_DASH)),
+        };
+        match parts.last_mut() {
+            Some(part) if part.dash == dash => part.points.end = index + 2,
+            _ => parts.push(Part { points: index..index + 2, dash }),
+        }
+    }
+    parts
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{CurveLines, Fit, y_in_view};
+    use super::{CurveLines, Fit, Part, parts, y_in_view};
     use valleyscope_experiments::view::AxisScale;
     use valleyscope_experiments::view::range::Ceiling;
 
@@ -296,5 +364,17 @@ mod tests {
         let (good, diverged) = (positions(&good), positions(&diverged));
         let [_, high] = view([1.0, 3.0], &[&good, &diverged], Fit::Sensible(ceiling, AxisScale::Log));
         assert!((0.38..0.5).contains(&high), "{high}");
+    }
+
+    #[test]
+    fn a_curve_is_dashed_where_it_lies_on_another() {
+        let run = |values: &[f64]| values.iter().enumerate().map(|(step, y)| [step as f64, *y]).collect::<Vec<_>>();
+        let (below, above) = ([run(&[0.0, 1.0, 2.0, 3.0, 4.0])], run(&[0.0, 1.001, 2.0, 9.0, 8.0]));
+        let found = parts(&above, &[&below], 0.01);
+        let [on, off] = [Some(10.0), None];
+        assert_eq!(found, [Part { points: 0..3, dash: on }, Part { points: 2..5, dash: off }]);
+        let third = parts(&above, &[&below, &below], 0.01);
+        assert_eq!(third[0].dash, Some(5.0), "a third curve has shorter dashes than the second");
+        assert_eq!(parts(&above, &[], 0.01), [Part { points: 0..5, dash: None }]);
     }
 }

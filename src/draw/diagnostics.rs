@@ -75,11 +75,15 @@ impl DiagnosticCurve {
         self.diverged.is_none() && self.defined
     }
 
+    /// The positions of the runs.
+    pub fn line(&self) -> Vec<Vec<[f64; 2]>> {
+        self.runs.iter().map(|run| run.iter().map(|point| [point.x, point.y]).collect()).collect()
+    }
+
     /// The curve as lines, with the index of its name.
     pub(super) fn lines(&self, index: usize) -> CurveLines {
-        let line = |run: &Vec<CurvePoint>| run.iter().map(|point| [point.x, point.y]).collect();
         let band = self.points().filter_map(|point| point.band.map(|[low, high]| [point.x, low, high]));
-        let mut lines: Vec<Vec<[f64; 2]>> = self.runs.iter().map(line).collect();
+        let mut lines = self.line();
         // An empty last piece marks where the curve ends early.
         lines.extend((self.ends_early && !lines.is_empty()).then(Vec::new));
         CurveLines { index, raw: Vec::new(), line: lines, band: band.collect() }

@@ -68,7 +68,11 @@ pub fn figure(regrets: &[RegretCurve]) -> Figure {
         }
         let range = y_in_view(ALL, curves.iter(), Fit::Sensible(None, AxisScale::Log));
         let label = format!("R(T) / (G √T), d = {dimension}");
-        plots.push(CurvePlot { vertical: CurveAxis { label, scale: AxisScale::Log, range }, curves });
+        plots.push(CurvePlot {
+            vertical: CurveAxis { label, scale: AxisScale::Log, range },
+            curves,
+            dashes_ties: false,
+        });
     }
     Figure::curves(Curves {
         title: "The regret of FOCUS and the bound of the theorem".to_owned(),

@@ -162,6 +162,21 @@ fn the_inset_avoids_the_way_down_the_valley() {
 }
 
 #[test]
+fn the_inset_covers_no_particle_that_it_magnifies() {
+    let mut harness = harness(Stage::new(three_optimizers(30), Shown::Landscape, None), [560.0, 420.0]);
+    harness.state_mut().document.view.inset = Some(Inset::default());
+    for step in [20, 100, 400] {
+        advance_to(&mut harness, step);
+        settle(&mut harness);
+        let inset = harness.get_by_role_and_label(Role::Canvas, "Landscape along the valley").rect();
+        for (ensemble, particle) in (0..3).flat_map(|ensemble| (0..30).map(move |particle| (ensemble, particle))) {
+            let px = viewport(&harness).px_from_xy(newest(&harness, ensemble, particle));
+            assert!(!inset.contains(canvas(&harness).min + Vec2::from(px)), "{px:?} in step {step}");
+        }
+    }
+}
+
+#[test]
 fn the_inset_is_dragged_resized_closed_and_shown_again() {
     let mut harness = harness(Stage::new(three_optimizers(30), Shown::Landscape, None), [820.0, 600.0]);
     harness.state_mut().document.view.inset = Some(Inset::default());

@@ -192,11 +192,13 @@ fn small_axes_have_two_labels() {
 
 #[test]
 fn plots_are_laid_out_to_suit_the_space() {
-    assert_eq!(columns_for(4, vec2(800.0, 600.0)), 2);
-    assert_eq!(columns_for(4, vec2(1400.0, 200.0)), 4);
-    assert_eq!(columns_for(4, vec2(260.0, 900.0)), 1);
-    assert_eq!(columns_for(1, vec2(900.0, 200.0)), 1);
-    assert_eq!(columns_for(3, Vec2::ZERO), 1);
+    assert_eq!(columns_for(4, vec2(800.0, 600.0), 0.0), 2);
+    assert_eq!(columns_for(4, vec2(1400.0, 200.0), 0.0), 4);
+    assert_eq!(columns_for(4, vec2(260.0, 900.0), 0.0), 1);
+    assert_eq!(columns_for(4, vec2(340.0, 200.0), 88.0), 1, "names have room");
+    assert_eq!(columns_for(4, vec2(340.0, 200.0), 0.0), 2, "all have room");
+    assert_eq!(columns_for(1, vec2(900.0, 200.0), 0.0), 1);
+    assert_eq!(columns_for(3, Vec2::ZERO, 0.0), 1);
 }
 
 fn at_step(spec: SimulationSpec, step: u64) -> Harness<'static, Stage> {
@@ -247,6 +249,7 @@ fn names_are_at_the_ends_of_curves_and_one_plot_says_who_is_ahead() {
         value.contains("is ahead from step")
     });
     assert_eq!(ahead, [true, false, false, false]);
+    assert!(texts.iter().any(|text| text.ends_with(" ahead")), "the strip names the leader: {texts:?}");
 }
 
 #[test]

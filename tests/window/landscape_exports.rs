@@ -9,8 +9,9 @@ use image::{AnimationDecoder, Rgb, RgbImage};
 use valleyscope::app::Graphics;
 use valleyscope::app::landscape::animation_export::{AnimationJob, FrameSteps};
 use valleyscope::app::landscape::picture::{PictureContent, PictureOptions, PictureStage, PictureSubject};
-use valleyscope::app::landscape::plots::{DiagnosticMetric, PlotChoices};
+use valleyscope::app::landscape::plots::DiagnosticMetric;
 use valleyscope::app::shell::jobs::Progress;
+use valleyscope::draw::RunPlots;
 use valleyscope::export::NpzWriter;
 use valleyscope::export::animation::{AnimationFile, AnimationFormat, EncodeError, Encoder};
 use valleyscope::player::RecordedCloud;
@@ -37,8 +38,10 @@ fn subject() -> PictureSubject {
         selected: None,
         hidden: Default::default(),
         recorded: Vec::new(),
-        plots: vec![DiagnosticMetric::Loss, DiagnosticMetric::EffectiveStep],
-        choices: PlotChoices::default(),
+        plots: RunPlots {
+            metrics: vec![DiagnosticMetric::Loss, DiagnosticMetric::EffectiveStep],
+            ..RunPlots::default()
+        },
     }
 }
 

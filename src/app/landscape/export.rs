@@ -12,7 +12,7 @@ use valleyscope_experiments::view::ticks::grouped;
 use super::LandscapeTab;
 use super::animation_export::{AnimationJob, FrameSteps, is_seen};
 use super::picture::{PictureContent, PictureOptions, PictureStage, PictureSubject};
-use super::plots::{PlotChoices, TableContents};
+use super::plots::TableContents;
 use crate::app::shell::export::{ExportKind, ExportOptions, ExportSource, FileFormat, Made, Preview};
 use crate::app::shell::files::FileContent;
 use crate::app::shell::graphics::Graphics;
@@ -67,8 +67,8 @@ impl LandscapeTab {
             ..preset
         };
         let document = &self.editor.draft.document;
-        let PlotChoices { log, log_steps, band, whole_range, .. } = self.diagnostics.choices();
         let metrics = self.diagnostics.displayed(&document.spec(0).landscape);
+        let plots = RunPlots { metrics, ..self.diagnostics.choices() };
         let table = self.diagnostics.table(document, &self.live);
         let (answer, sent) = channel();
         match &table.frozen {
@@ -87,7 +87,7 @@ impl LandscapeTab {
             lesson: self.named(),
             step,
             last_step,
-            plots: RunPlots { metrics: metrics.clone(), log, log_steps, band, whole_range },
+            plots: plots.clone(),
             records: [self.live.records(), present.collect()],
             subject: PictureSubject {
                 title: title.clone(),
@@ -98,8 +98,7 @@ impl LandscapeTab {
                 selected: self.live.selected,
                 hidden: self.live.hidden.clone(),
                 recorded: self.live.recorded.clone(),
-                plots: metrics,
-                choices: self.diagnostics.choices(),
+                plots,
             },
             graphics: self.landscape.graphics(),
             frames: FrameSteps::suggested(last_step, self.pace),

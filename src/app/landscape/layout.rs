@@ -316,22 +316,19 @@ impl LandscapeTab {
         self.animated.clear();
         self.landscape.reset_view();
         self.diagnostics.reset_view();
-        let notice = match records {
+        match records {
             Some(records) => {
                 self.player.replay(&mut self.editor.draft.document, records);
-                format!("Opened “{title}”. Its recorded changes are repeated.")
+                let notice = format!("The recorded changes of “{title}” are repeated.");
+                requests.actions.push(Action::Notify(notice));
             }
-            None => {
-                self.player.load(&self.editor.draft.document);
-                format!("Opened “{title}”. Undo goes back.")
-            }
-        };
+            None => self.player.load(&self.editor.draft.document),
+        }
         // At its own speed, and recorded, before it plays.
         self.player.follow(&self.editor.draft.document, self.pace);
         self.trace();
         // It plays, whatever the run before did.
         self.player.send(PlayerCommand::Play);
-        requests.actions.push(Action::Notify(notice));
     }
 
     /// Shows a lesson step. Its settings take effect from the start of a run, so that one begins; a step that only sets

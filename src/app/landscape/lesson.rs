@@ -122,15 +122,17 @@ fn contents(ui: &mut Ui, index: usize, lesson: &[LessonStep], requests: &mut Req
     item(ui, EDIT_LESSON, "", Action::Landscape(LandscapeAction::EditLesson), requests);
 }
 
-/// Shows the steps by their first sentences, and the sections. A click goes to a step.
+/// Shows the steps and their sections: while one of them is present by their first sentences, and at the end by their whole
+/// texts. A click goes to a step.
 pub(super) fn entries(ui: &mut Ui, present: Option<usize>, lesson: &[LessonStep], requests: &mut Requests) {
     for (at, step) in lesson.iter().enumerate() {
         if let Some(section) = &step.section {
             ui.label(RichText::new(section).strong());
         }
-        let sentence = step.first_sentence();
-        let entry = Button::selectable(present == Some(at), format!("{}   {sentence}", at + 1)).truncate();
-        if ui.add(entry).accessible_name(format!("Go to step {}: {sentence}", at + 1)).clicked() {
+        let text = if present.is_some() { step.first_sentence() } else { &step.text };
+        let entry = Button::selectable(present == Some(at), format!("{}   {text}", at + 1));
+        let entry = if present.is_some() { entry.truncate() } else { entry.wrap() };
+        if ui.add(entry).accessible_name(format!("Go to step {}: {text}", at + 1)).clicked() {
             choose(ui, Action::Landscape(LandscapeAction::GoToStep(at)), requests);
         }
     }
@@ -213,7 +215,7 @@ impl LessonStage {
     /// Returns the share of the height that a step takes above plots at first.
     pub(crate) fn share(step: &LessonStep) -> f32 {
         match (&step.formula, &step.figure) {
-            (Some(_), None) => 0.48,
+            (Some(_), None) => 0.45,
             (None, _) => 0.52,
             (Some(_), Some(_)) => 0.65,
         }

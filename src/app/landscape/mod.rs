@@ -35,7 +35,7 @@ use lesson::LessonStage;
 use lesson_editor::LessonEditor;
 use live::{Live, PlayerLink};
 use opening::{Opening, built_in};
-use plots::{DiagnosticsPanel, PlotChoices};
+use plots::DiagnosticsPanel;
 use recorded::{RememberedCloud, Reopening};
 use serde::{Deserialize, Serialize};
 use timeline::TimelineBar;
@@ -49,6 +49,7 @@ use super::shell::files::OpenedContent;
 use super::shell::jobs::Wake;
 use super::shell::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
 use super::widgets::setting::Pins;
+use crate::draw::RunPlots;
 use crate::player::{Playback, PlaybackPace, PlayerCommand};
 
 /// The time between two snapshots of a player whose landscape is not shown.
@@ -493,7 +494,7 @@ struct ViewState {
     /// Whether landscapes side by side have cameras of their own.
     #[serde(default)]
     has_own_cameras: bool,
-    plots: PlotChoices,
+    plots: RunPlots,
     /// The sliders that presentations show.
     #[serde(default)]
     pins: Pins,

@@ -116,8 +116,6 @@ impl LandscapeTab {
     /// Shows the opening in place of the present document. Undo restores that.
     pub(crate) fn show_opening(&mut self, requests: &mut Requests) {
         self.open_landscape(Opening::preset(), None, requests);
-        // A notice would cover the caption.
-        requests.actions.retain(|action| !matches!(action, Action::Notify(_)));
         self.live.select(None, requests);
         self.opening = Some(Opening::begin());
     }
@@ -253,4 +251,29 @@ fn noise_slider(ui: &mut Ui, size: f32, spec: &mut SimulationSpec) -> bool {
         spec.set(&path, sigma).expect("the slider keeps to the range");
     }
     slider.drag_stopped() || (slider.changed() && !slider.dragged())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::draw::Trajectories;
+
+    #[test]
+    fn all_clouds_end_in_view() {
+        let preset = Opening::preset();
+        let camera = preset.view.as_ref().and_then(|view| view.camera).expect("it has a camera");
+        for sigma in [NOISE.slider.low, 0.3, NOISE.slider.high] {
+            let mut preset = preset.clone();
+            let spec = preset.simulations[0].spec.as_mut().expect("it has one");
+            spec.set(&SettingPath::new(NOISE.key), sigma).expect("it is in range");
+            let mut race = Trajectories::new(&preset).expect("it has optimizers");
+            while !race.is_complete() {
+                race.advance();
+            }
+            for at in race.simulation().ensembles().iter().flat_map(|ensemble| ensemble.positions()) {
+                let is_near = |axis: usize| (at[axis] - camera.center[axis]).abs() < 0.5 * camera.width;
+                assert!(is_near(0) && is_near(1), "{at:?} with σ = {sigma}");
+            }
+        }
+    }
 }

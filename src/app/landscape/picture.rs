@@ -14,12 +14,12 @@ use egui::{
 use image::RgbImage;
 use valleyscope_engine::simulation::{ParticleId, PlotRequest, Record};
 use valleyscope_experiments::preset::TitledSimulation;
-use valleyscope_experiments::view::{DiagnosticMetric, ViewSettings, simulation_colors};
+use valleyscope_experiments::view::{ViewSettings, simulation_colors};
 
 use super::canvas::legend::show_rows;
 use super::canvas::{LandscapePanel, View};
 use super::picture_options::{PictureExtent, VariedSettings};
-use super::plots::{DiagnosticsPanel, PlotChoices};
+use super::plots::DiagnosticsPanel;
 use super::transport::step_text;
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
@@ -27,7 +27,7 @@ use crate::app::shell::graphics::Graphics;
 use crate::app::widgets::plot::install_curves;
 use crate::app::widgets::theme;
 use crate::app::widgets::theme::text_width;
-use crate::draw::FallbackFonts;
+use crate::draw::{FallbackFonts, RunPlots};
 use crate::player::{Playback, Player, PlayerCommand, RecordedCloud, Snapshot, trail_columns};
 
 pub use super::picture_options::{PictureContent, PictureOptions};
@@ -58,10 +58,8 @@ pub struct PictureSubject {
     pub hidden: BTreeSet<u32>,
     /// The recorded clouds beside the ensembles of each session.
     pub recorded: Vec<RecordedCloud>,
-    /// The plots, from top to bottom.
-    pub plots: Vec<DiagnosticMetric>,
-    /// The options of the plots.
-    pub choices: PlotChoices,
+    /// The plots, from top to bottom, and their options.
+    pub plots: RunPlots,
 }
 
 impl PictureSubject {
@@ -108,7 +106,7 @@ impl PictureStage {
         let offscreen = Offscreen::open(graphics, options.theme)?;
         install_curves(offscreen.render_state());
         let mut landscape = LandscapePanel::new(Some(offscreen.render_state()));
-        let PictureSubject { title, records, titles, view, seen, selected, hidden, recorded, plots, choices } = subject;
+        let PictureSubject { title, records, titles, view, seen, selected, hidden, recorded, plots } = subject;
         let document = document_of(&records, titles, view)?;
         if let Some(View { camera, orbit, aspect }) = seen {
             landscape.restore_view(&document, camera, orbit);
@@ -118,7 +116,7 @@ impl PictureStage {
         let of_clouds: usize = recorded.iter().map(|cloud| cloud.recording.particles).sum();
         let particles = enabled * document.spec(0).particles.get() + of_clouds;
         landscape.keep_trails(document.count(), trail_columns(document.view.trail_steps as usize, particles));
-        let log_steps = choices.log_steps;
+        let log_steps = plots.log_steps;
         let stage = PictureStage {
             title,
             options,
@@ -126,7 +124,7 @@ impl PictureStage {
             player: Player::spawn(document.spec(0).clone(), || {}),
             live: Live { selected, hidden, recorded, frame_secs: Some(frame_secs), ..Live::default() },
             landscape,
-            diagnostics: DiagnosticsPanel::of_picture(plots, choices, last_step),
+            diagnostics: DiagnosticsPanel::of_picture(plots, last_step),
             varied: VariedSettings::of(&records[0]),
             last_step,
             caption_rows: 1,

@@ -278,7 +278,7 @@ impl PlotExport {
         };
         let curves: Vec<CurveLines> = self.tracks.iter().map(lines).collect();
         let range = self.y.unwrap_or_else(|| y_in_view(self.view.x, curves.iter(), self.fit));
-        CurvePlot { vertical: CurveAxis::vertical(&self.info, self.view.scales[1], range), curves }
+        CurvePlot { vertical: CurveAxis::vertical(&self.info, self.view.scales[1], range), curves, dashes_ties: false }
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use egui::{Color32, Pos2, Rect, Stroke, pos2};
+use serde::{Deserialize, Serialize};
 use valleyscope_experiments::preset::LETTERS;
 use valleyscope_experiments::view::range::{Ceiling, Extent, across, union};
 use valleyscope_experiments::view::ticks::grouped;
@@ -146,7 +147,7 @@ impl Figure {
             specs: runs.iter().map(|run| run.config.clone()).collect(),
             names: runs.iter().map(|run| (run.label.clone(), run.pen)).collect(),
             horizontal: CurveAxis::linear(label, horizontal),
-            plots: vec![CurvePlot { vertical, curves }],
+            plots: vec![CurvePlot { vertical, curves, dashes_ties: false }],
             marks: Vec::new(),
         });
         figure.legend.extend(notes(runs));
@@ -214,16 +215,31 @@ fn notes(runs: &[TrainedRun]) -> Vec<Swatch> {
 const NEAR: f64 = 0.02;
 
 /// The plots of a run and their options.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunPlots {
     /// The plots, in their order.
+    #[serde(rename = "shown")]
     pub metrics: Vec<DiagnosticMetric>,
     /// The metrics on a logarithmic axis.
     pub log: BTreeSet<DiagnosticMetric>,
     pub log_steps: bool,
     pub band: Band,
     /// Whether the vertical axes hold all values, those of diverged optimizers too.
+    #[serde(default)]
     pub whole_range: bool,
+}
+
+impl Default for RunPlots {
+    fn default() -> Self {
+        use DiagnosticMetric::{AbsV, Depth, EffectiveStep, Loss};
+        RunPlots {
+            metrics: vec![Loss, Depth, AbsV, EffectiveStep],
+            log: [AbsV].into(),
+            log_steps: false,
+            band: Band::default(),
+            whole_range: false,
+        }
+    }
 }
 
 impl RunPlots {
@@ -312,5 +328,6 @@ fn plot(
         runs.iter().map(|run| DiagnosticCurve::new(&run.history, metric, plots.band, scales)).collect();
     let range = range_in_view(curves.iter(), metric, scale, x, plots.whole_range);
     let vertical = CurveAxis { label: info.title.into_owned(), scale, range };
-    CurvePlot { vertical, curves: curves.iter().enumerate().map(|(index, curve)| curve.lines(index)).collect() }
+    let curves = curves.iter().enumerate().map(|(index, curve)| curve.lines(index)).collect();
+    CurvePlot { vertical, curves, dashes_ties: true }
 }

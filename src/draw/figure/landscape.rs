@@ -257,7 +257,7 @@ fn over_steps(ensembles: &[Ensemble<'_>]) -> Plot {
     }
     Plot {
         horizontal: CurveAxis::linear("steps", [0.0, last as f64]),
-        curves: CurvePlot { vertical: CurveAxis::linear("loss L", with_margin(&extents)), curves },
+        curves: CurvePlot { vertical: CurveAxis::linear("loss L", with_margin(&extents)), curves, dashes_ties: true },
         ends: Vec::new(),
     }
 }
@@ -289,6 +289,7 @@ fn along_axis(floors: &[(usize, Landscape)], depth: &LandscapeMetric, ensembles:
         curves: CurvePlot {
             vertical: CurveAxis::linear("loss L", range),
             curves: lines.into_iter().enumerate().map(line).collect(),
+            dashes_ties: false,
         },
         ends,
     }

@@ -528,10 +528,12 @@ fn curves() -> Curves {
                         band: vec![[0.0, -0.5, 0.5], [30.0, -0.8, -0.4]],
                     },
                 ],
+                dashes_ties: false,
             },
             CurvePlot {
                 vertical: axis("test accuracy (%)", AxisScale::Percent, [0.0, 1.0]),
                 curves: vec![CurveLines { index: 0, raw: Vec::new(), line: vec![vec![[50.0, 0.9]]], band: Vec::new() }],
+                dashes_ties: false,
             },
         ],
         marks: Vec::new(),

@@ -111,7 +111,7 @@ fn saving_an_opened_recording_warns_that_its_changes_are_left_out() {
     let text = PLAIN.replace("[(spec: (", "[(changes: [(step: 3, set: Noise(2.0))], spec: (");
     let path = app.write("recorded.ron", &text);
     app.open(&path);
-    app.until("the recording", |app| app.shows("Its recorded changes are repeated"));
+    app.until("the recording", |app| app.shows("The recorded changes of"));
     app.keys(Modifiers::COMMAND, Key::S);
     assert!(app.shows("Without the recorded changes"));
     assert_eq!(read(&path).simulations[0].changes.len(), 1, "nothing is written before that was read");
@@ -154,10 +154,10 @@ fn a_save_counts_for_the_preset_that_was_saved() {
 #[test]
 fn a_file_of_the_user_is_replaced_only_after_a_question() {
     let mut app = App::plain();
-    let text = format!("// My own comment.\n{PLAIN}");
+    let text = format!("// My own comment.\n{}", PLAIN.replace("Plain", "Mine"));
     let path = app.write("mine.ron", &text);
     app.open(&path);
-    app.until("the preset", |app| app.shows("Opened “Plain”"));
+    app.until("the preset", |app| app.shows("Mine"));
     app.set_slider("Noise σ", 2.5);
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
     app.until("the question", |app| app.shows("Replace mine.ron?"));
@@ -232,7 +232,7 @@ fn the_session_comes_back() {
     let mut app = App::plain();
     let path = app.write("mine.ron", &PLAIN.replace("Plain", "Mine"));
     app.open(&path);
-    app.until("the preset", |app| app.shows("Opened “Mine”"));
+    app.until("the preset", |app| app.shows("Mine"));
     app.set_slider("Sharpness a", 123.0);
     app.button("Adam: duplicate");
     app.type_into("Speed, steps a second", "17");
@@ -264,7 +264,9 @@ fn what_was_looked_at_comes_back() {
     app.button("Show");
     app.button("Follow");
     app.button("Fit");
+    app.button("Plots");
     app.press("Free energy");
+    app.keys(Modifiers::NONE, Key::Escape);
     app.button("3-D");
     app.harness.get_by_role_and_label(Role::Canvas, "Landscape").focus();
     app.settle();

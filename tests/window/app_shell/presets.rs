@@ -431,5 +431,5 @@ fn own_presets_are_visible_without_scrolling() {
     let first = app.harness.get_by_label("Mine 01").rect();
     assert!(screen.contains_rect(first), "{first}");
     app.press("Mine 02");
-    app.until("the preset", |app| app.shows("Opened “Mine 02”"));
+    app.until("the preset", |app| app.shows("Mine 02") && !app.shows("Mine 01"));
 }

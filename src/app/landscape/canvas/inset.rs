@@ -6,7 +6,7 @@ use egui::{
 };
 use valleyscope_experiments::view::{Inset, Lens, LensAxes, Viewport};
 
-use super::camera::{initial_camera, start_xy};
+use super::camera::start_xy;
 use super::interaction::{SELECT_RADIUS, nearest_particle};
 use super::{CanvasLayout, LandscapePanel};
 use crate::app::landscape::editor::Document;
@@ -23,7 +23,7 @@ const GRIP: f32 = 14.0;
 const LABELS: f32 = 10.5;
 /// The smallest inset, and the gap between it and the edge of the canvas, in points.
 const SMALLEST: Vec2 = vec2(190.0, 124.0);
-const EDGE: f32 = 6.0;
+const EDGE: f32 = 8.0;
 /// Half the smallest side of the mark of what an inset magnifies, in points.
 const LEAST_MARK: f64 = 4.0;
 
@@ -48,30 +48,6 @@ fn frame(inset: Inset, canvas: Rect) -> Option<Rect> {
     let at = canvas.min + Vec2::from(inset.at) * canvas.size();
     let at = at.max(room.min).min(room.max - size);
     Some(Rect::from_min_size(at, size))
-}
-
-/// Moves an inset that was not placed by hand to the corner of the plane that is farthest from the way of the particles:
-/// from the start along the valley. The upper right one is the legend's.
-pub(super) fn placed(inset: Inset, canvas: Rect, document: &Document, index: usize) -> Inset {
-    const POINTS: u32 = 24;
-    if inset.at != Inset::default().at || document.view.is_in_space() {
-        return inset;
-    }
-    let spec = document.spec(index);
-    let viewport = Viewport { camera: initial_camera(document, index), size_px: canvas.size().into() };
-    let ([x, y], lens) = (start_xy(spec), Lens::along(&spec.landscape, &[], None));
-    let length = if lens.axes == LensAxes::Uv { viewport.camera.width } else { 0.0 };
-    let way = (0..=POINTS).map(|part| length * f64::from(part) / f64::from(POINTS));
-    let way =
-        way.map(|at| canvas.min + Vec2::from(viewport.px_from_xy([x + at * lens.right[0], y + at * lens.right[1]])));
-    let way: Vec<Pos2> = way.filter(|at| canvas.contains(*at)).collect();
-    let distance = |inset: &Inset| {
-        let area = frame(*inset, canvas).unwrap_or(canvas);
-        way.iter().map(|at| area.distance_to_pos(*at)).fold(f32::INFINITY, f32::min)
-    };
-    let ([right, below], [left, above]) = (inset.at, [0, 1].map(|axis| 1.0 - inset.at[axis] - inset.size[axis]));
-    let corners = [[left, below], [left, above], [right, below]].map(|at| Inset { at, ..inset });
-    corners.into_iter().max_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(inset)
 }
 
 /// Lays out the canvas of an inset, with small labels also where a presentation has large ones.
@@ -151,7 +127,49 @@ impl InsetArea {
     }
 }
 
+/// Returns points on the line between two others.
+fn between([a, b]: [[f64; 2]; 2]) -> impl Iterator<Item = [f64; 2]> {
+    const PARTS: u32 = 24;
+    let parts = (0..=PARTS).map(|part| f64::from(part) / f64::from(PARTS));
+    parts.map(move |part| [0, 1].map(|axis| a[axis] + part * (b[axis] - a[axis])))
+}
+
 impl LandscapePanel {
+    /// Moves an inset that was not placed by hand to a corner of the plane where it covers neither the way of the
+    /// particles, from the start along the valley, nor what it magnifies. Without one, it is as small as it can be. The
+    /// upper right corner is the legend's.
+    pub(super) fn placed(
+        &self,
+        ui: &Ui,
+        inset: Inset,
+        canvas: Rect,
+        document: &Document,
+        (index, framed): (usize, usize),
+    ) -> Inset {
+        let Some(framing) = self.panes.get(framed).map(|pane| &pane.framing) else { return inset };
+        let Some(usual) = frame(inset, canvas) else { return inset };
+        if inset.at != Inset::default().at || document.view.is_in_space() {
+            return inset;
+        }
+        let (spec, plane) =
+            (document.spec(index), Viewport { camera: framing.camera(), size_px: canvas.size().into() });
+        let (start, lens) = (start_xy(spec), Lens::along(&spec.landscape, &[], None));
+        let length = if lens.axes == LensAxes::Uv { plane.camera.width } else { 0.0 };
+        let way = [start, [0, 1].map(|axis| start[axis] + length * lens.right[axis])];
+        let size_px = inner_layout(ui, usual).canvas.size().into();
+        let magnified = framing.lens.camera.map(|camera| mark(Viewport { camera, size_px }, 0.0));
+        let sides = magnified.iter().flat_map(|mark| mark.windows(2)).map(|side| [side[0], side[1]]);
+        let lines = [way].into_iter().chain(sides).flat_map(between);
+        let seen: Vec<Pos2> = lines.map(|at| canvas.min + Vec2::from(plane.px_from_xy(at))).collect();
+        let covers = |inset: &Inset| {
+            let area = frame(*inset, canvas).unwrap_or(canvas).expand(LEAST_MARK as f32);
+            seen.iter().any(|at| area.contains(*at))
+        };
+        let corners = [[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]].map(|at| Inset { at, ..inset });
+        let smallest = corners.map(|corner| Inset { size: [0.0; 2], ..corner });
+        corners.into_iter().chain(smallest).find(|inset| !covers(inset)).unwrap_or(corners[0])
+    }
+
     /// Handles the input to an inset: it is dragged and resized, and a click selects a particle.
     pub(super) fn use_inset(
         &self,
@@ -184,16 +202,21 @@ impl LandscapePanel {
     }
 }
 
-/// Marks the part of the plane that an inset magnifies.
-pub(super) fn draw_mark(painter: &LandscapePainter<'_>, Viewport { camera, size_px }: Viewport) {
+/// Returns the corners of the part of the plane that an inset magnifies, the first one twice. Half its sides are `least` or
+/// more.
+fn mark(Viewport { camera, size_px }: Viewport, least: f64) -> [[f64; 2]; 5] {
     let lens = camera.lens;
     let [along, across] = lens.coordinates(camera.center);
-    let least = LEAST_MARK * painter.projection.units_per_px();
     let half = 0.5 * camera.width;
     let height = half * f64::from(size_px[1] / size_px[0].max(1.0)) / lens.stretch;
     let (half, height) = (half.max(least), height.max(least));
     let corners = [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0]];
-    let path = corners.map(|[x, y]| lens.xy([along + x * half, across + y * height])).to_vec();
+    corners.map(|[x, y]| lens.xy([along + x * half, across + y * height]))
+}
+
+/// Marks the part of the plane that an inset magnifies.
+pub(super) fn draw_mark(painter: &LandscapePainter<'_>, viewport: Viewport) {
+    let path = mark(viewport, LEAST_MARK * painter.projection.units_per_px()).to_vec();
     for stroke in [Stroke::new(3.0, Color32::from_black_alpha(120)), Stroke::new(1.3, Color32::WHITE)] {
         painter.draw_paths(std::slice::from_ref(&path), stroke);
     }

@@ -14,6 +14,7 @@ use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::{LegendState, Live};
 use crate::app::landscape::plots::MeanLoss;
 use crate::app::widgets::icons::{COLOR_HINT, color_menu, color_of, draw_marker, marker_of};
+use crate::app::widgets::plot::short_name;
 use crate::app::widgets::theme::text_width;
 use crate::player::{BranchView, EnsembleView, SessionView};
 
@@ -442,12 +443,17 @@ pub(crate) fn show_rows(ui: &mut Ui, document: &mut Document, live: &mut Live, i
             let mut rows = sorted(rows_side_by_side(document, live), live.is_playing(), &mut live.legend, pointer);
             let chosen_one = live.selected.map(|it| it.optimizer);
             let fold = if is_picture { None } else { folded(&mut rows, &live.legend, [chosen_one, None]) };
-            for mut row in rows.into_iter().filter(|row| row.shown || !is_picture) {
+            rows.retain(|row| row.shown || !is_picture);
+            let (width_of, around) = (|text: &str| text_width(ui, &font, text), MARKER + GAP + 2.0 * ROW_PADDING);
+            let value_of = |row: &Row| width_of(&row.value).max(reserved);
+            let width = |row: &Row| ui.spacing().item_spacing.x + around + width_of(&row.name) + value_of(row);
+            let is_short = width_of(HEADING) + rows.iter().map(width).sum::<f32>() > most;
+            for mut row in rows {
                 let width_of = |text: &str| text_width(ui, &font, text);
                 let value = width_of(&row.value).max(reserved);
-                let around = MARKER + GAP + 2.0 * ROW_PADDING;
                 let room = (most - value - around).max(0.0);
-                row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| (share * most).min(room)));
+                let name = if is_short { short_name(&row.name) } else { &row.name };
+                row.drawn_name = elided(name, width_of, NAME_SHARES.map(|share| (share * most).min(room)));
                 // With no room for both, the value covers the end of the name.
                 let size = vec2((around + width_of(&row.drawn_name) + value).min(most), line);
                 let (_, response) = ui.allocate_exact_size(size, Sense::click());

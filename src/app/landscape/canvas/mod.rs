@@ -79,7 +79,7 @@ pub struct LandscapePanel {
 /// The duration of the turn from the plane into space and back, in seconds.
 const TURN_SECS: f32 = 0.4;
 /// The size of the box in space where the landscape fills the window.
-const FILLING: f64 = 0.42;
+const FILLING: f64 = 0.26;
 
 /// The canvas of a simulation. The framing of the first one is that of all that share a camera.
 #[derive(Default)]
@@ -173,21 +173,21 @@ impl LandscapePanel {
             legend::show_rows(ui, document, live, false);
         }
         self.cover = 0.0;
-        self.canvases(ui, CanvasParts::all(), document, live, requests);
+        self.canvases(ui, CanvasParts::of(document), document, live, requests);
     }
 
     /// Shows the landscape below its legend, which so covers no particle.
     pub fn presentation(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
         legend::show_rows(ui, document, live, false);
         self.cover = 0.0;
-        self.canvases(ui, CanvasParts { has_legend: false, ..CanvasParts::all() }, document, live, requests);
+        self.canvases(ui, CanvasParts { has_legend: false, ..CanvasParts::of(document) }, document, live, requests);
     }
 
     /// Shows the landscape alone, as large as it can be: without tools, legend, axes, colour bar and values under the
     /// pointer.
     pub(crate) fn alone(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
         self.cover = FILLING;
-        let parts = CanvasParts { has_legend: false, has_axes: false, has_bar: false, ..CanvasParts::all() };
+        let parts = CanvasParts { has_legend: false, has_axes: false, has_bar: false, sense: Sense::click_and_drag() };
         self.canvases(ui, parts, document, live, requests);
     }
 
@@ -213,7 +213,7 @@ impl LandscapePanel {
         if turned > 0.0 {
             document.view.projection = ViewProjection::Space;
         }
-        let canvases = canvases(ui, area, parts, document, live);
+        let canvases = self.lay_out(ui, area, parts, document, live);
         self.last_size = canvases[0].0.canvas.size();
         if !canvases.iter().any(is_small) {
             self.move_cameras(ui, &canvases, document, live, requests);
@@ -264,7 +264,7 @@ impl LandscapePanel {
     pub fn picture(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, has_bar: bool) {
         let area = ui.available_rect_before_wrap();
         let parts = CanvasParts { has_legend: false, has_bar, has_axes: true, sense: Sense::hover() };
-        let canvases = canvases(ui, area, parts, document, live);
+        let canvases = self.lay_out(ui, area, parts, document, live);
         if canvases.iter().any(is_small) {
             return;
         }
@@ -340,35 +340,41 @@ struct CanvasParts {
 }
 
 impl CanvasParts {
-    fn all() -> CanvasParts {
-        CanvasParts { has_legend: true, has_bar: true, has_axes: true, sense: Sense::click_and_drag() }
+    /// Returns all parts. In space, the axis of the loss has the labels of the colour bar.
+    fn of(document: &Document) -> CanvasParts {
+        let has_bar = !document.view.is_in_space();
+        CanvasParts { has_legend: true, has_bar, has_axes: true, sense: Sense::click_and_drag() }
     }
 }
 
-/// Lays out the canvases of all simulations, and makes them interactive.
-fn canvases(
-    ui: &Ui,
-    area: Rect,
-    parts: CanvasParts,
-    document: &Document,
-    live: &Live,
-) -> Vec<(CanvasLayout, Response)> {
-    let CanvasParts { has_legend, has_bar, has_axes, sense } = parts;
-    let in_space = document.view.is_in_space();
-    let layouts = match document.count() {
-        1 if !has_axes => vec![CanvasLayout { has_legend, ..CanvasLayout::bare(ui, area) }],
-        1 => vec![CanvasLayout { has_legend, ..CanvasLayout::new(ui, area, in_space, has_bar) }],
-        count => CanvasLayout::side_by_side(ui, area, count, in_space, has_bar, !live.has_own_cameras),
-    };
-    let canvas = |(index, mut layout): (usize, CanvasLayout)| {
-        let id = ui.scope_id().with("landscape");
-        let id = if index == 0 { id } else { id.with(index) };
-        let response = ui.interact(layout.canvas, id, sense);
-        let inset = document.view.shown_inset().map(|inset| inset::placed(inset, layout.canvas, document, index));
-        layout.inset = inset.and_then(|inset| InsetArea::lay_out(ui, inset, &response, sense)).map(Box::new);
-        (layout, response)
-    };
-    layouts.into_iter().enumerate().map(canvas).collect()
+impl LandscapePanel {
+    /// Lays out the canvases of all simulations, and makes them interactive.
+    fn lay_out(
+        &self,
+        ui: &Ui,
+        area: Rect,
+        parts: CanvasParts,
+        document: &Document,
+        live: &Live,
+    ) -> Vec<(CanvasLayout, Response)> {
+        let CanvasParts { has_legend, has_bar, has_axes, sense } = parts;
+        let in_space = document.view.is_in_space();
+        let layouts = match document.count() {
+            1 if !has_axes => vec![CanvasLayout { has_legend, ..CanvasLayout::bare(ui, area) }],
+            1 => vec![CanvasLayout { has_legend, ..CanvasLayout::new(ui, area, in_space, has_bar) }],
+            count => CanvasLayout::side_by_side(ui, area, count, in_space, has_bar, !live.has_own_cameras),
+        };
+        let canvas = |(index, mut layout): (usize, CanvasLayout)| {
+            let id = ui.scope_id().with("landscape");
+            let id = if index == 0 { id } else { id.with(index) };
+            let response = ui.interact(layout.canvas, id, sense);
+            let of = (index, Self::framed_by(index, live));
+            let inset = document.view.shown_inset().map(|inset| self.placed(ui, inset, layout.canvas, document, of));
+            layout.inset = inset.and_then(|inset| InsetArea::lay_out(ui, inset, &response, sense)).map(Box::new);
+            (layout, response)
+        };
+        layouts.into_iter().enumerate().map(canvas).collect()
+    }
 }
 
 fn is_small((layout, _): &(CanvasLayout, Response)) -> bool {

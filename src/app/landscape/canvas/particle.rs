@@ -343,9 +343,6 @@ pub struct FormulaPanel {
     reached: BTreeMap<String, f32>,
 }
 
-/// The height of a window, in points, below which the panel omits the hint at choosing a particle.
-const LOW_WINDOW: f32 = 640.0;
-
 /// The least width of the list of optimizers, with which the chooser of a small window is a single row.
 const NARROW_LIST: f32 = 64.0;
 
@@ -353,13 +350,7 @@ impl FormulaPanel {
     pub fn ui(&mut self, ui: &mut Ui, document: &Document, live: &mut Live, requests: &mut Requests) {
         let spec = document.spec(live.chosen);
         particle_chooser(ui, spec, live, requests);
-        ui.add_space(3.0);
         if live.selected.is_none() {
-            // In a low window the plots need the room.
-            if ui.ctx().content_rect().height() >= LOW_WINDOW {
-                ui.separator();
-                ui.label("Click on a particle, or choose one above, to see how its rule moves it.");
-            }
             return;
         }
         ui.separator();
@@ -423,10 +414,12 @@ fn particle_chooser(ui: &mut Ui, spec: &SimulationSpec, live: &mut Live, request
         if touched {
             chosen = Some(ParticleId { optimizer, particle: number - 1 });
         }
-        if chosen.is_none() && ui.button("Show").on_hover_text("Show the formulas of this particle").clicked() {
-            chosen = Some(ParticleId { optimizer, particle: number - 1 });
-        }
-        if chosen.is_some() && ui.button("Deselect").clicked() {
+        if chosen.is_none() {
+            if ui.button("Show").on_hover_text("Show how its rule moves this particle").clicked() {
+                chosen = Some(ParticleId { optimizer, particle: number - 1 });
+            }
+            ui.weak("or click on one");
+        } else if ui.button("Deselect").clicked() {
             chosen = None;
         }
         if let Some(particle) = chosen {

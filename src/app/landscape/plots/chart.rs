@@ -1,7 +1,5 @@
 //! The chart of a metric.
 
-use std::ops::Range;
-
 use egui::{Align2, Color32, Stroke, TextStyle, Theme, Ui, vec2};
 use egui_plot::{Plot, PlotPoint};
 use valleyscope_engine::optimizer::MarkerShape;
@@ -14,7 +12,7 @@ use crate::app::widgets::icons::text_color;
 use crate::app::widgets::plot::{
     CurveEnd, LeavingCurve, PlotAxis, PlotFrame, PlotPainter, ShownPlot, beyond, describe, readout,
 };
-use crate::draw::{CurvePoint, DiagnosticCurve, middle, range_in_view};
+use crate::draw::{CurvePoint, DiagnosticCurve, Part, middle, parts, range_in_view};
 
 /// The width of curves, and of those of branches, in points.
 const CURVE_WIDTH: f32 = 1.6;
@@ -23,10 +21,15 @@ const BRANCH_WIDTH: f32 = 1.1;
 /// The lengths of the dashes and gaps of the line of a mark, in points.
 const MARK_DASH: [f32; 2] = [4.0, 2.47];
 
-/// The opacity of the shade over the steps at which an optimizer is ahead, and of marks that do not hold.
-const LEAD: f32 = 0.1;
-/// The room above the curves for the names of those who are ahead, in heights of their letters.
-const LEAD_ROOM: f32 = 1.9;
+/// The height of the strip above the curves that shows who is ahead, and the gap below it, in heights of small letters.
+const STRIP: f32 = 1.3;
+const STRIP_GAP: f32 = 0.3;
+/// The largest part of a plot that a strip with captions takes, and the height of one without, in heights of small letters.
+const MOST_STRIP: f32 = 0.4;
+const BARE_STRIP: f32 = 0.4;
+/// The opacity of a strip with captions.
+const STRIP_OPACITY: f32 = 0.3;
+/// The opacity of marks that do not hold.
 const STALE: f32 = 0.4;
 
 /// The distance from a mark within which the pointer is on it, in points.
@@ -75,7 +78,7 @@ pub(super) struct Chart<'a> {
     pub leads: Vec<ChartLead>,
 }
 
-/// An interval of steps in which an optimizer is ahead of all others, or some that are equally far.
+/// An interval of steps in which an optimizer is ahead of all others, or some that are equally far, or none.
 pub(super) struct ChartLead {
     pub names: Vec<String>,
     pub colors: Vec<Color32>,
@@ -88,8 +91,24 @@ impl ChartLead {
     /// Describes the interval, as in "Adam is ahead from step 1,310 to 2,000".
     fn description(&self) -> String {
         let [from, to] = self.steps.map(|step| grouped(step as u64));
-        let verb = if self.names.len() > 1 { "are" } else { "is" };
-        format!("{} {verb} ahead from step {from} to {to}", self.names.join(" and "))
+        let who = match self.names.len() {
+            0 => "No optimizer is clearly".to_owned(),
+            1 => format!("{} is", self.names[0]),
+            _ => format!("{} are", self.names.join(" and ")),
+        };
+        format!("{who} ahead from step {from} to {to}")
+    }
+
+    /// Returns the captions of the interval in a plot of the loss or of another metric, from the longest to a letter.
+    fn captions(&self, is_loss: bool) -> Vec<String> {
+        if self.names.is_empty() {
+            return ["no clear leader", "no leader"].map(str::to_owned).to_vec();
+        }
+        let names = self.names.join(", ");
+        let letters =
+            self.names.iter().map(|name| name.chars().take(1).collect::<String>()).collect::<Vec<_>>().join(", ");
+        let of = if is_loss { "" } else { " in loss" };
+        vec![format!("{names} ahead{of}"), names, letters]
     }
 }
 
@@ -122,12 +141,14 @@ impl Chart<'_> {
             false => self.to_come,
         };
         let mut y = self.y.unwrap_or_else(fitted);
+        // The part of the plot's height that a small letter takes.
+        let letter = TextStyle::Small.resolve(ui.style()).size / PlotFrame::area(ui.available_size()).y.max(1.0);
+        let has_captions = STRIP * letter <= MOST_STRIP;
+        let strip = if has_captions { STRIP } else { BARE_STRIP };
         if self.y.is_none() && !self.leads.is_empty() {
-            // Room above the curves for the names of those who are ahead.
-            let height = PlotFrame::area(ui.available_size()).y.max(1.0);
-            let room = LEAD_ROOM * TextStyle::Small.resolve(ui.style()).size / height;
-            y[1] += f64::from(room.min(0.4)) * (y[1] - y[0]);
+            y[1] = y[0] + (y[1] - y[0]) / f64::from(1.0 - ((strip + STRIP_GAP) * letter).min(0.5));
         }
+        let strip = f64::from(strip * letter) * (y[1] - y[0]);
         let [x_scale, y_scale] = self.scales;
         let frame = PlotFrame {
             axes: [PlotAxis::new(x_scale, self.x), PlotAxis::new(y_scale, y)],
@@ -141,7 +162,7 @@ impl Chart<'_> {
         let (named, opacity) = (ui.visuals().hyperlink_color, branch_curve_opacity(ui.visuals()));
         let (theme, neutral) = (ui.theme(), ui.visuals().text_color());
         let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.key())), |plot| {
-            self.draw_leads(plot, y, near, (theme, neutral));
+            self.draw_leads(plot, [y[1] - strip, y[1]], neutral, has_captions.then_some(theme));
             for ChartMark { position, label, holds, marked } in &self.marks {
                 let color = match (label, holds) {
                     (None, _) => mark.gamma_multiply(0.8),
@@ -218,28 +239,25 @@ impl Chart<'_> {
         }
     }
 
-    /// Shades the intervals in which an optimizer is ahead, with a line along the upper edge and as much of a caption as
-    /// has room.
-    fn draw_leads(&self, plot: &PlotPainter, y: [f64; 2], near: f64, (theme, neutral): (Theme, Color32)) {
-        for ChartLead { names, colors, positions, .. } in &self.leads {
-            let x = positions.map(|position| position.clamp(self.x[0], self.x[1]));
-            let shade = |low: f64, high: f64, color: Color32| plot.band(x.map(|x| [x, low, high]).into_iter(), color);
+    /// Draws a strip along the upper edge, from `low` to `high`, in the colours of those who are ahead. In a theme, it has
+    /// as much of a caption as fits.
+    fn draw_leads(&self, plot: &PlotPainter, [low, high]: [f64; 2], neutral: Color32, captions: Option<Theme>) {
+        for lead in &self.leads {
+            let x = lead.positions.map(|position| position.clamp(self.x[0], self.x[1]));
+            let none = [neutral.gamma_multiply(0.5)];
+            let colors = if lead.colors.is_empty() { &none[..] } else { &lead.colors[..] };
+            let height = (high - low) / colors.len() as f64;
+            let opacity = if captions.is_some() { STRIP_OPACITY } else { 1.0 };
             for (color, index) in colors.iter().zip(0..) {
-                let upper = y[1] - 2.0 * near * f64::from(index);
-                shade(y[0], y[1], color.gamma_multiply(LEAD / colors.len() as f32));
-                shade(upper - 2.0 * near, upper, *color);
+                let top = high - height * f64::from(index);
+                plot.band(x.map(|x| [x, top - height, top]).into_iter(), color.gamma_multiply(opacity));
             }
-            let names = names.join(", ");
-            let mut captions = match self.metric {
-                DiagnosticMetric::Loss => vec![format!("{names} ahead"), names],
-                _ => vec![format!("{names} ahead in loss")],
-            }
-            .into_iter();
-            let [left, right] = x.map(|x| plot.at([x, y[1]]).x);
-            if let Some(caption) = captions.find(|caption| plot.width(caption) + 4.0 < right - left) {
-                let color = if let [color] = colors[..] { text_color(color, theme) } else { neutral };
-                let at = [0.5 * (x[0] + x[1]), y[1] - 2.0 * near * colors.len() as f64];
-                plot.text(at, Align2::CENTER_TOP, &caption, color);
+            let Some(theme) = captions else { continue };
+            let [left, right] = x.map(|x| plot.at([x, high]).x);
+            let mut captions = lead.captions(self.metric == DiagnosticMetric::Loss).into_iter();
+            if let Some(caption) = captions.find(|caption| plot.width(caption) + 2.0 < right - left) {
+                let color = if let [color] = lead.colors[..] { text_color(color, theme) } else { neutral };
+                plot.text([0.5 * (x[0] + x[1]), 0.5 * (low + high)], Align2::CENTER_CENTER, &caption, color);
             }
         }
     }
@@ -272,25 +290,24 @@ impl Chart<'_> {
                 plot.band(ends(|point| Some(point.envelope)), series.color.gamma_multiply(0.35));
             }
         }
+        let lines: Vec<Vec<Vec<[f64; 2]>>> = self.series.iter().map(|series| series.curve.line()).collect();
         for (index, ChartSeries { color, curve, dash: own_dash, .. }) in self.series.iter().enumerate() {
             let stroke = Stroke::new(CURVE_WIDTH, *color);
             // Curves of the same simulation: those of others differ by their dashes.
-            let below = self.series[..index].iter().filter(|other| other.dash == *own_dash);
-            let below: Vec<&DiagnosticCurve> = below.map(|series| series.curve).collect();
-            for run in &curve.runs {
-                if let [only] = run.as_slice() {
-                    plot.point([only.x, only.y], MarkerShape::Circle, 2.5, *color);
+            let below = (0..index).filter(|other| self.series[*other].dash == *own_dash);
+            let below: Vec<&[Vec<[f64; 2]>]> = below.map(|other| lines[other].as_slice()).collect();
+            for run in &lines[index] {
+                if let [only] = run[..] {
+                    plot.point(only, MarkerShape::Circle, 2.5, *color);
                 }
                 if *own_dash != Dash::Solid {
-                    let positions: Vec<[f64; 2]> = run.iter().map(|point| [point.x, point.y]).collect();
-                    plot.line(&positions, stroke, *own_dash);
+                    plot.line(run, stroke, *own_dash);
                     continue;
                 }
                 for Part { points, dash } in parts(run, &below, near) {
-                    let positions: Vec<[f64; 2]> = run[points].iter().map(|point| [point.x, point.y]).collect();
                     match dash {
-                        None => plot.line(&positions, stroke, Dash::Solid),
-                        Some(length) => plot.dashes(&positions, stroke, [length; 2]),
+                        None => plot.line(&run[points], stroke, Dash::Solid),
+                        Some(length) => plot.dashes(&run[points], stroke, [length; 2]),
                     }
                 }
             }
@@ -309,10 +326,7 @@ impl Chart<'_> {
     fn draw_branches(&self, plot: &PlotPainter, opacity: f32) {
         for ChartSeries { color, curve, .. } in self.branches.iter().flat_map(|branch| &branch.series) {
             let color = color.gamma_multiply(opacity);
-            for run in &curve.runs {
-                let positions: Vec<[f64; 2]> = run.iter().map(|point| [point.x, point.y]).collect();
-                plot.line(&positions, Stroke::new(BRANCH_WIDTH, color), Dash::Solid);
-            }
+            curve.line().iter().for_each(|run| plot.line(run, Stroke::new(BRANCH_WIDTH, color), Dash::Solid));
             if let Some(at) = self.hover.or(self.cursor).and_then(|position| nearest(curve, position)) {
                 plot.point(at, MarkerShape::Circle, 2.0, color);
             }
@@ -412,65 +426,23 @@ fn nearest(curve: &DiagnosticCurve, at: f64) -> Option<[f64; 2]> {
     nearest.map(|point| [point.x, point.y])
 }
 
-/// The dashes of a curve on one other curve, and the least length of those on several, in points.
-const DASH: f32 = 10.0;
-const LEAST_DASH: f32 = 3.0;
-
-/// A part of a curve's run.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Part {
-    /// The indices of its points. Neighbouring parts share a point.
-    pub points: Range<usize>,
-    /// The length of its dashes; `None` for a whole line.
-    pub dash: Option<f32>,
-}
-
-/// Divides a run of points into the parts that lie within `near` of curves drawn before it, and the others.
-pub(super) fn parts(run: &[CurvePoint], below: &[&DiagnosticCurve], near: f64) -> Vec<Part> {
-    let mut counts = vec![0_usize; run.len()];
-    for curve in below {
-        let mut others = curve.points().peekable();
-        for (count, point) in counts.iter_mut().zip(run) {
-            while others.next_if(|other| other.x < point.x).is_some() {}
-            let meets = others.peek().is_some_and(|other| other.x == point.x && (other.y - point.y).abs() <= near);
-            *count += usize::from(meets);
-        }
-    }
-    // A line between two points lies on another one if both its ends do.
-    let on = |index: usize| counts[index].min(counts[index + 1]);
-    let mut parts: Vec<Part> = Vec::new();
-    for index in 0..run.len().saturating_sub(1) {
-        let dash = match on(index) {
-            0 => None,
-            others => Some((DASH / others as f32).max(LEAST_DASH)),
-        };
-        match parts.last_mut() {
-            Some(part) if part.dash == dash => part.points.end = index + 2,
-            _ => parts.push(Part { points: index..index + 2, dash }),
-        }
-    }
-    parts
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Part, parts};
-    use crate::draw::{CurvePoint, DiagnosticCurve};
-
-    fn run(values: &[f64]) -> Vec<CurvePoint> {
-        let point = |(step, &y): (usize, &f64)| CurvePoint { x: step as f64, y, envelope: [y; 2], band: None };
-        values.iter().enumerate().map(point).collect()
-    }
+    use super::ChartLead;
 
     #[test]
-    fn a_curve_is_dashed_where_it_lies_on_another() {
-        let below = DiagnosticCurve { runs: vec![run(&[0.0, 1.0, 2.0, 3.0, 4.0])], ..DiagnosticCurve::default() };
-        let above = run(&[0.0, 1.001, 2.0, 9.0, 8.0]);
-        let found = parts(&above, &[&below], 0.01);
-        let [on, off] = [Some(10.0), None];
-        assert_eq!(found, [Part { points: 0..3, dash: on }, Part { points: 2..5, dash: off }]);
-        let third = parts(&above, &[&below, &below], 0.01);
-        assert_eq!(third[0].dash, Some(5.0), "a third curve has shorter dashes than the second");
-        assert_eq!(parts(&above, &[], 0.01), [Part { points: 0..5, dash: None }]);
+    fn an_interval_says_who_is_ahead_or_that_nobody_is() {
+        let of = |names: &[&str]| ChartLead {
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            colors: Vec::new(),
+            steps: [10.0, 1200.0],
+            positions: [10.0, 1201.0],
+        };
+        let both = of(&["Signum", "FOCUS"]);
+        assert_eq!(both.description(), "Signum and FOCUS are ahead from step 10 to 1\u{2009}200");
+        assert_eq!(both.captions(true), ["Signum, FOCUS ahead", "Signum, FOCUS", "S, F"]);
+        assert_eq!(of(&["Adam"]).captions(false), ["Adam ahead in loss", "Adam", "A"]);
+        assert!(of(&[]).description().starts_with("No optimizer is clearly ahead"));
+        assert_eq!(of(&[]).captions(true)[0], "no clear leader");
     }
 }

@@ -1,4 +1,4 @@
-//! The intervals of steps in which an optimizer, or a few that are equally far, are ahead of all others, computed from
+//! The intervals of steps in which an optimizer, two that are equally far, or none is ahead of all others, computed from
 //! the run.
 
 use valleyscope_engine::simulation::{Bucket, Spread};
@@ -13,16 +13,13 @@ const CLEAR: f64 = 4.0;
 const CLEAR_SHARE: f64 = 0.01;
 /// The size below which a mean loss may be a remainder of random starts.
 const TINY: f64 = 1e-4;
-/// The shortest interval, and the shortest gap between two of the same optimizer, as a fraction of the steps.
-const SHORTEST: f64 = 0.02;
-
 /// The largest number of ensembles that are ahead together.
 const MOST_LEADERS: usize = 2;
 
 /// An interval of steps in which the mean losses of some ensembles are below those of all others.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Lead {
-    /// The indices of the ensembles, in order.
+    /// The indices of the ensembles, in order; empty where none is clearly ahead.
     pub ensembles: Vec<usize>,
     /// The first and the last step.
     pub steps: [f64; 2],
@@ -53,17 +50,17 @@ impl MeanLoss {
     }
 }
 
-/// Finds the intervals in which one or two of several ensembles are ahead. Each has its index, its number of particles
-/// and its history. An interval begins where the lowest mean losses are clearly below the others and lasts while they
-/// are the lowest, so that ensembles that are equally far do not take turns.
+/// Divides the steps into intervals in which one or two of several ensembles are ahead, or none. Each ensemble has its
+/// index, its number of particles and its history. A lead begins where the lowest mean losses are clearly below the others
+/// and lasts while they are the lowest, so that ensembles that are equally far do not take turns.
 pub(super) fn leads(ensembles: &[(usize, usize, &[Bucket])]) -> Vec<Lead> {
-    let Some((.., first)) = ensembles.first().filter(|_| ensembles.len() > 1) else { return Vec::new() };
+    let is_race = |(.., first): &&(usize, usize, &[Bucket])| ensembles.len() > 1 && first.len() > 1;
+    let Some((.., first)) = ensembles.first().filter(is_race) else { return Vec::new() };
     let loss = |&(_, particles, buckets): &(usize, usize, &[Bucket]), step: f64| {
         let bucket = nearest_bucket(buckets, step)?;
         let loss = Spread { mean: bucket.loss.mean, std: bucket.loss.std, ..Spread::UNDEFINED };
         MeanLoss::of(loss, particles, bucket.diverged)
     };
-    let shortest = SHORTEST * first.last().map_or(0.0, |bucket| (bucket.first_step + bucket.steps) as f64);
     let mut leads: Vec<Lead> = Vec::new();
     let mut leaders: Vec<usize> = Vec::new();
     for bucket in *first {
@@ -90,17 +87,12 @@ pub(super) fn leads(ensembles: &[(usize, usize, &[Bucket])]) -> Vec<Lead> {
             _ if lowest(leaders.len()) == leaders => leaders,
             _ => Vec::new(),
         };
-        if leaders.is_empty() {
-            continue;
-        }
         let steps = [bucket.first_step as f64, (bucket.first_step + bucket.steps.max(1) - 1) as f64];
-        let goes_on = |lead: &&mut Lead| lead.ensembles == leaders && steps[0] - lead.steps[1] <= shortest.max(1.0);
-        match leads.last_mut().filter(goes_on) {
+        match leads.last_mut().filter(|lead| lead.ensembles == leaders) {
             Some(lead) => lead.steps[1] = steps[1],
             None => leads.push(Lead { ensembles: leaders.clone(), steps }),
         }
     }
-    leads.retain(|lead| lead.steps[1] - lead.steps[0] > shortest);
     leads
 }
 
@@ -133,7 +125,9 @@ mod tests {
     fn found(histories: &[Vec<Bucket>]) -> Vec<(Vec<usize>, [f64; 2])> {
         let ensembles: Vec<(usize, usize, &[Bucket])> =
             histories.iter().enumerate().map(|(index, buckets)| (index, 100, buckets.as_slice())).collect();
-        leads(&ensembles).into_iter().map(|lead| (lead.ensembles, lead.steps)).collect()
+        let all: Vec<_> = leads(&ensembles).into_iter().map(|lead| (lead.ensembles, lead.steps)).collect();
+        assert!(all.windows(2).all(|next| next[0].1[1] + 1.0 == next[1].1[0]), "all steps are in an interval: {all:?}");
+        all.into_iter().filter(|(leaders, _)| !leaders.is_empty()).collect()
     }
 
     #[test]

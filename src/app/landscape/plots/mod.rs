@@ -25,23 +25,25 @@ use crate::app::landscape::live::Live;
 use crate::app::shell::actions::{Action, LandscapeAction, Requests};
 use crate::app::widgets::plot::{NAME_GAP, ShownPlot, Zoom};
 use crate::app::widgets::theme::text_width;
-use crate::draw::{DiagnosticCurve, diagnostic_scale};
+use crate::draw::{DiagnosticCurve, RunPlots, diagnostic_scale};
 use crate::player::PlayerCommand;
 use crate::player::marks::SettingMark;
 
 pub use data::csv_of;
 pub(crate) use leads::MeanLoss;
-pub use toolbar::PlotChoices;
 pub use valleyscope_experiments::view::{Band, DiagnosticMetric};
 
 /// The range of the number of buckets of a curve, whatever the plot's width.
 const BUCKETS: std::ops::RangeInclusive<usize> = 100..=500;
 /// The smallest size of a plot beside all tools; with less room, these are in a menu.
-const SMALLEST: Vec2 = vec2(150.0, 110.0);
+const SMALLEST: Vec2 = vec2(220.0, 110.0);
+/// The smallest width of a plot where those in one column would be lower than this, in points.
+const NARROWEST: f32 = 150.0;
+const LOWEST: f32 = 76.0;
 /// The largest width of plots in one column over their height.
 const WIDEST: f32 = 4.0;
 /// The smallest height of a plot in points; with less room, the panel scrolls.
-const LEAST_HEIGHT: f32 = 76.0;
+const LEAST_HEIGHT: f32 = 88.0;
 /// The height of the title of a plot, in points.
 const TITLE: f32 = 18.0;
 /// The distance below which marks of changed settings share a line, in points.
@@ -58,7 +60,7 @@ const MOST_NAMES: f32 = 0.3;
 /// The panel of plots of the metrics, with a curve for each optimizer.
 #[derive(Default)]
 pub struct DiagnosticsPanel {
-    pub(super) choices: PlotChoices,
+    pub(super) choices: RunPlots,
     /// The metrics that the lesson step points at. They come first, and are shown whether chosen or not.
     pointed_at: Vec<DiagnosticMetric>,
     /// The metrics that the user has hidden since `pointed_at` changed.
@@ -113,29 +115,30 @@ impl DiagnosticsPanel {
     /// landscapes that have it.
     pub fn displayed(&self, landscape: &LandscapeSpec) -> Vec<DiagnosticMetric> {
         let of_lesson = self.pointed_at.iter().filter(|metric| !self.hidden_at_step.contains(metric));
-        let others = self.choices.shown.iter().filter(|metric| !self.pointed_at.contains(metric));
+        let others = self.choices.metrics.iter().filter(|metric| !self.pointed_at.contains(metric));
         of_lesson.chain(others).copied().filter(|metric| metric.info(landscape).is_some()).collect()
     }
 
     /// Shows or hides a metric, as the user's choice.
     fn display(&mut self, metric: DiagnosticMetric, is_shown: bool) {
+        self.choices.metrics.retain(|shown| *shown != metric);
         if is_shown {
-            self.choices.shown.insert(metric);
+            self.choices.metrics.push(metric);
+            self.choices.metrics.sort_unstable();
             self.hidden_at_step.remove(&metric);
         } else {
-            self.choices.shown.remove(&metric);
             self.hidden_at_step.insert(metric);
         }
     }
 
-    pub fn choices(&self) -> PlotChoices {
+    pub fn choices(&self) -> RunPlots {
         self.choices.clone()
     }
 
     pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &Live, requests: &mut Requests) {
         self.toolbar(ui, document, requests);
         let displayed = self.displayed(&document.spec(0).landscape);
-        self.plots(ui, &displayed, document, live, requests);
+        self.plots(ui, &displayed, LEAST_HEIGHT, document, live, requests);
     }
 
     /// Returns the metrics of a presentation: those that the lesson points at, or else the displayed ones.
@@ -157,12 +160,12 @@ impl DiagnosticsPanel {
             ui.weak(format!("Frozen at step {}", grouped(self.history.last_step)));
         }
         let presented = self.presented(&document.spec(0).landscape);
-        self.plots(ui, &presented, document, live, requests);
+        self.plots(ui, &presented, 0.0, document, live, requests);
     }
 
     /// Makes the plots of pictures of a run of so many steps.
-    pub fn of_picture(metrics: Vec<DiagnosticMetric>, choices: PlotChoices, last_step: u64) -> DiagnosticsPanel {
-        let mut panel = DiagnosticsPanel { choices, pointed_at: metrics, is_picture: true, ..Default::default() };
+    pub fn of_picture(choices: RunPlots, last_step: u64) -> DiagnosticsPanel {
+        let mut panel = DiagnosticsPanel { choices, is_picture: true, ..Default::default() };
         panel.history.pause = Some(last_step);
         panel.zoom.x = Some(panel.whole_run());
         panel
@@ -173,7 +176,7 @@ impl DiagnosticsPanel {
         self.prepare(&presented, document, live);
         self.marks = self.chart_marks(document, live, ui.available_width());
         // Nothing in a picture can be clicked.
-        self.grid(ui, &presented, document, live, &mut Requests::default());
+        self.grid(ui, &presented, 0.0, document, live, &mut Requests::default());
     }
 
     /// Updates the curves of these metrics.
@@ -185,10 +188,12 @@ impl DiagnosticsPanel {
         self.update_curves(metrics, &live.hidden);
     }
 
+    /// Shows plots that are as high as `least` at least, which may be scrolled.
     fn plots(
         &mut self,
         ui: &mut Ui,
         metrics: &[DiagnosticMetric],
+        least: f32,
         document: &mut Document,
         live: &Live,
         requests: &mut Requests,
@@ -196,8 +201,8 @@ impl DiagnosticsPanel {
         let width = ui.available_width();
         self.prepare(metrics, document, live);
         self.marks = if self.frozen { Vec::new() } else { self.chart_marks(document, live, width) };
-        self.grid(ui, metrics, document, live, requests);
-        let columns = columns_for(metrics.len().max(1), ui.min_rect().size());
+        self.grid(ui, metrics, least, document, live, requests);
+        let columns = columns_for(metrics.len().max(1), ui.min_rect().size(), least);
         self.request_detail(requests, width / columns as f32);
     }
 
@@ -255,12 +260,13 @@ impl DiagnosticsPanel {
         &mut self,
         ui: &mut Ui,
         metrics: &[DiagnosticMetric],
+        least: f32,
         document: &mut Document,
         live: &Live,
         requests: &mut Requests,
     ) {
         if metrics.is_empty() {
-            let is_lacking = !self.choices.shown.is_empty() || !self.pointed_at.is_empty();
+            let is_lacking = !self.choices.metrics.is_empty() || !self.pointed_at.is_empty();
             ui.weak(match is_lacking {
                 true => format!(
                     "{} has none of the chosen plots. Choose others above.",
@@ -271,11 +277,11 @@ impl DiagnosticsPanel {
             return;
         }
         let area = ui.available_rect_before_wrap();
-        let columns = columns_for(metrics.len(), area.size());
+        let columns = columns_for(metrics.len(), area.size(), least);
         let rows = metrics.len().div_ceil(columns);
         let cell = vec2(
             (area.width() - GAP * (columns - 1) as f32) / columns as f32,
-            ((area.height() - GAP * (rows - 1) as f32) / rows as f32).max(LEAST_HEIGHT),
+            ((area.height() - GAP * (rows - 1) as f32) / rows as f32).max(least),
         );
         let x = self.zoom.x.unwrap_or_else(|| self.whole_run());
         let host = metrics.iter().position(|metric| *metric == DiagnosticMetric::Loss).unwrap_or_default();
@@ -380,7 +386,8 @@ impl DiagnosticsPanel {
             let leaders: Option<Vec<_>> =
                 lead.ensembles.iter().map(|index| style(self.history.ensembles.get(*index)?)).collect();
             let (names, colors): (Vec<[String; 2]>, Vec<Color32>) = leaders?.into_iter().unzip();
-            let positions = lead.steps.map(|step| x_scale.position(step).max(x[0]));
+            // Up to the step after the last one, at which the next interval begins.
+            let positions = [lead.steps[0], lead.steps[1] + 1.0].map(|step| x_scale.position(step).max(x[0]));
             Some(ChartLead {
                 names: names.into_iter().map(|[_, short]| short).collect(),
                 colors,
@@ -478,8 +485,9 @@ fn series<'a>(
 }
 
 /// Returns the number of columns in which so many plots are easiest to read: one with enough height, or else the one
-/// with the widest and highest plots, a bit wider than high.
-pub fn columns_for(plots: usize, size: Vec2) -> usize {
+/// with the widest and highest plots, a bit wider than high. Where plots in one, which are `least` high at least, have
+/// some height, each is wide enough for names at the ends of its curves.
+pub fn columns_for(plots: usize, size: Vec2, least: f32) -> usize {
     let height = size.y / plots.max(1) as f32;
     if height >= SMALLEST.y && size.x <= WIDEST * height {
         return 1;
@@ -488,6 +496,7 @@ pub fn columns_for(plots: usize, size: Vec2) -> usize {
         let rows = plots.div_ceil(columns);
         (size.x / columns as f32 / 1.7).min(size.y / rows as f32)
     };
-    let fits = |columns: &usize| *columns == 1 || size.x / *columns as f32 >= SMALLEST.x;
+    let narrowest = if height.max(least) < LOWEST { NARROWEST } else { SMALLEST.x };
+    let fits = |columns: &usize| *columns == 1 || size.x / *columns as f32 >= narrowest;
     (1..=plots.max(1)).filter(fits).max_by(|a, b| score(*a).total_cmp(&score(*b)).then(b.cmp(a))).unwrap_or(1)
 }

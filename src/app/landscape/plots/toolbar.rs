@@ -1,10 +1,7 @@
 //! The tools of the plots.
 
-use std::collections::BTreeSet;
-
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{DragValue, PopupCloseBehavior, TextStyle, Ui};
-use serde::{Deserialize, Serialize};
 use valleyscope_engine::quantity::Temperature;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::LETTERS;
@@ -12,7 +9,7 @@ use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{Band, DiagnosticMetric};
 
 use super::data::{EnsembleHistory, TableContents};
-use super::{DiagnosticsPanel, GAP, SMALLEST, columns_for};
+use super::{DiagnosticsPanel, GAP, LEAST_HEIGHT, SMALLEST, columns_for};
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
 use crate::app::shell::actions::{Action, Requests};
@@ -34,7 +31,7 @@ impl DiagnosticsPanel {
     pub(super) fn toolbar(&mut self, ui: &mut Ui, document: &Document, requests: &mut Requests) {
         let size = ui.available_size();
         let plots = self.displayed(&document.spec(0).landscape).len().min(USUAL_PLOTS);
-        let rows = plots.div_ceil(columns_for(plots, size));
+        let rows = plots.div_ceil(columns_for(plots, size, LEAST_HEIGHT));
         if size.y < LOW.max(TOOLS + rows as f32 * (SMALLEST.y + GAP)) {
             let stay_open = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
             MenuButton::new("Plots").config(stay_open).ui(ui, |ui| {
@@ -121,37 +118,6 @@ impl DiagnosticsPanel {
             metrics: self.displayed(&document.spec(0).landscape),
             steps: [from.ceil() as u64, to.min(last).floor() as u64],
             frozen: self.frozen.then(|| shown().map(history).collect()),
-        }
-    }
-}
-
-/// The shown plots and their options.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PlotChoices {
-    pub shown: BTreeSet<DiagnosticMetric>,
-    /// The metrics on a logarithmic axis.
-    pub log: BTreeSet<DiagnosticMetric>,
-    pub log_steps: bool,
-    pub band: Band,
-    /// Whether the vertical axes hold all values, those of diverged optimizers too.
-    #[serde(default)]
-    pub whole_range: bool,
-}
-
-impl Default for PlotChoices {
-    fn default() -> Self {
-        PlotChoices {
-            shown: [
-                DiagnosticMetric::Loss,
-                DiagnosticMetric::Depth,
-                DiagnosticMetric::AbsV,
-                DiagnosticMetric::EffectiveStep,
-            ]
-            .into(),
-            log: [DiagnosticMetric::AbsV].into(),
-            log_steps: false,
-            band: Band::default(),
-            whole_range: false,
         }
     }
 }
