@@ -178,14 +178,16 @@ fn grids_that_cannot_be_trained_are_refused_with_their_position() {
     };
     refused(rates, "\"learning_rate=1..0:3\"", "learning_rate", &["expected FROM..TO:COUNT", "1..0:3"]);
     refused(rates, "\"learning_rate=0.1, 0.1\"", "learning_rate", &["takes the value 0.1 twice"]);
-    refused(rates, "\"optimizer=Lion\"", "optimizer", &["`vary[1]` varies `optimizer` a second time"]);
-    refused(rates, "\"nose=1, 2\"", "nose", &["`vary[1]` cannot be", "nose"]);
-    refused(rates, "\"learning_rate=0.1, -3\"", "learning_rate", &["`vary[1]` cannot be", "learning_rate=-3"]);
-    refused(rates, "\"batch_size=1.5, 2\"", "batch_size", &["`vary[1]` cannot be", "batch_size=1.5"]);
-    refused(rates, "\"optimizer.gamma=0.1, 0.2\"", "optimizer", &["`vary[1]` cannot be", "gamma"]);
-    refused("Adam, Signum", "Adam, Signal", "optimizer", &["`vary[0]` cannot be", "Signal"]);
+    refused(rates, "\"optimizer=Lion\"", "\"optimizer", &["`vary[1]` varies `optimizer` a second time"]);
+    refused(rates, "\"nose=1, 2\"", "\"nose", &["`vary[1]` cannot be", "nose"]);
+    refused(rates, "\"learning_rate=0.1, -3\"", "\"learning_rate", &["`vary[1]` cannot be", "learning_rate=-3"]);
+    refused(rates, "\"batch_size=1.5, 2\"", "\"batch_size", &["`vary[1]` cannot be", "batch_size=1.5"]);
+    refused(rates, "\"optimizer.gamma=0.1, 0.2\"", "\"optimizer", &["`vary[1]` cannot be", "gamma"]);
+    refused("\"optimizer=Adam, Signum", "\"optimizer=Adam, Signal", "\"optimizer", &["`vary[0]` cannot be", "Signal"]);
     let many = "\"learning_rate=1e-4..1e-2:1000:log\", \"batch_size=1..10:10\"";
-    refused(rates, many, "[", &["makes 60000 trainings, more than the 20000 that are possible"]);
+    let fault = fault_of(&GOOD.replace(rates, many));
+    says(&fault.message, &["makes 60000 trainings, more than the 20000 that are possible"]);
+    assert_eq!(fault.line, 11, "{fault}");
     let fault = fault_of(&GOOD.replace("seeds: 2", "seed: 2"));
     assert!(fault.message.contains("has no field `seed`"), "{fault}");
 }
