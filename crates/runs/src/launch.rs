@@ -173,15 +173,22 @@ impl WorkerProgram {
     /// terminal is closed. Its output and that of its libraries are appended to the run's log. With several
     /// `processes`, the worker starts the others.
     pub fn start(&self, run: &RunFolder, resume: bool, processes: Option<u16>) -> Result<Launched, LaunchError> {
+        let processes = processes.map(|processes| ["--processes".to_owned(), processes.to_string()]);
         self.start_on(std::slice::from_ref(run), resume, processes)
     }
 
-    /// Starts the worker on several new runs, which it trains together.
-    pub fn start_together(&self, runs: &[RunFolder]) -> Result<Launched, LaunchError> {
-        self.start_on(runs, true, None)
+    /// Starts the worker on small runs, which it trains together, each with one thread; so their bits are the same
+    /// together and alone.
+    pub fn start_small(&self, runs: &[RunFolder]) -> Result<Launched, LaunchError> {
+        self.start_on(runs, true, Some(["--threads", "1"].map(str::to_owned)))
     }
 
-    fn start_on(&self, runs: &[RunFolder], resume: bool, processes: Option<u16>) -> Result<Launched, LaunchError> {
+    fn start_on(
+        &self,
+        runs: &[RunFolder],
+        resume: bool,
+        more: Option<[String; 2]>,
+    ) -> Result<Launched, LaunchError> {
         let run = runs.last().expect("there is a run to train");
         let path = run.log();
         let log = plain_file::open_to_append(&path).map_err(|source| LaunchError::Log { path, source })?;
@@ -194,9 +201,7 @@ impl WorkerProgram {
         for variable in ["RANK", "WORLD_SIZE", "SLURM_STEP_NUM_TASKS"] {
             command.env_remove(variable);
         }
-        if let Some(processes) = processes {
-            command.arg("--processes").arg(processes.to_string());
-        }
+        command.args(more.into_iter().flatten());
         // Stdout repeats the events in the folder, so it is dropped.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         detach(&mut command);

@@ -70,6 +70,8 @@ enum Line {
 #[derive(Debug)]
 pub struct Claim {
     pub entry: QueueEntry,
+    /// Whether its run can be trained together with others.
+    is_small: bool,
     queue: Queue,
     file: File,
 }
@@ -289,8 +291,12 @@ impl Queue {
         together: impl Fn(&str) -> Option<String>,
     ) -> Result<Vec<Claim>, QueueError> {
         let mut claims = Vec::from_iter(self.claim_first(&wanted)?);
-        let Some(first) = claims.first().filter(|first| first.entry.starts == 0) else { return Ok(claims) };
+        let Some(first) = claims.first_mut() else { return Ok(claims) };
         let (place, Some(key)) = (first.entry.place, together(&first.entry.config)) else { return Ok(claims) };
+        first.is_small = true;
+        if first.entry.starts > 0 {
+            return Ok(claims);
+        }
         let others = self.entries()?.into_iter().filter(|entry| entry.place > place && !entry.is_claimed);
         for entry in others.take_while(|entry| together(&entry.config).as_ref() == Some(&key)) {
             if claims.len() >= Queue::MOST_TOGETHER || self.is_paused() {
@@ -298,7 +304,8 @@ impl Queue {
             }
             // Another program may start it between listing and locking.
             let claim = if entry.starts == 0 && wanted(&entry) { self.claim(&entry)? } else { None };
-            claims.extend(claim.filter(|claim| claim.entry.starts == 0));
+            let claim = claim.filter(|claim| claim.entry.starts == 0);
+            claims.extend(claim.map(|claim| Claim { is_small: true, ..claim }));
         }
         Ok(claims)
     }
@@ -321,7 +328,7 @@ impl Queue {
         }
         let reread = file.try_clone().map_err(&failed)?;
         let Some(entry) = read_entry(reread, entry.place, &entry.name) else { return Ok(None) };
-        Ok(Some(Claim { entry, queue: self.clone(), file }))
+        Ok(Some(Claim { entry, is_small: false, queue: self.clone(), file }))
     }
 }
 
@@ -386,7 +393,7 @@ impl Claim {
             claim.record(&Line::Start { time })?;
             claim.entry.started(time);
         }
-        let launched = worker.start_together(&runs)?;
+        let launched = worker.start_small(&runs)?;
         match launched.wait_until_at_work(WorkerProgram::START_TIMEOUT) {
             // A refused or dead worker leaves the runs to workers of their own.
             Ok(()) | Err(LaunchError::Died { .. }) => Ok(()),
@@ -410,7 +417,10 @@ impl Claim {
         let time = now();
         self.record(&Line::Start { time })?;
         self.entry.started(time);
-        let launched = worker.start(run, true, None)?;
+        let launched = match self.is_small {
+            true => worker.start_small(std::slice::from_ref(run))?,
+            false => worker.start(run, true, None)?,
+        };
         match launched.wait_until_at_work(WorkerProgram::START_TIMEOUT) {
             // The worker of a program that was killed before may have been faster, or has recorded why it cannot train.
             Err(LaunchError::Died { .. }) if !matches!(LockState::of(run), LockState::NeverTaken) => Ok(()),

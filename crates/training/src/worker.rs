@@ -48,6 +48,9 @@ enum Command {
         /// Resume from the last checkpoint
         #[arg(long)]
         resume: bool,
+        /// Number of threads that share each product, on the processor [default: as many as processors]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
+        threads: Option<u64>,
         #[command(flatten)]
         ranks: RankArguments,
     },
@@ -101,8 +104,8 @@ pub fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let outcome = match args.command {
-        Some(Command::Run { folders, resume, ranks }) => match &folders[..] {
-            [folder] => run(folder, resume, &ranks, &devices),
+        Some(Command::Run { folders, resume, threads, ranks }) => match &folders[..] {
+            [folder] => run(folder, resume, threads, &ranks, &devices),
             _ => run_several(&folders, resume, &ranks, &devices),
         },
         Some(Command::Export { folder, step, out }) => {
@@ -152,7 +155,13 @@ impl Write for Echo {
     }
 }
 
-fn run(folder: &Path, resume: bool, ranks: &RankArguments, devices: &Devices) -> anyhow::Result<ExitCode> {
+fn run(
+    folder: &Path,
+    resume: bool,
+    threads: Option<u64>,
+    ranks: &RankArguments,
+    devices: &Devices,
+) -> anyhow::Result<ExitCode> {
     let stop = StopRequest::listen().context("cannot listen for signals")?;
     let mut rank_env = ranks.rank_env()?;
     let outcome = match rank_env.take_if(|rank_env| rank_env.rank > 0) {
@@ -161,7 +170,7 @@ fn run(folder: &Path, resume: bool, ranks: &RankArguments, devices: &Devices) ->
             let outcome = ranks.follow(folder, rank_env, devices, &stop);
             as_stopped(outcome, &stop)
         }
-        None => lead(folder, resume, ranks, devices, &stop, &mut rank_env),
+        None => lead(folder, resume, threads, ranks, devices, &stop, &mut rank_env),
     };
     // A process that ends before it has joined the others informs them.
     if let (Some(rank_env), Err(error)) = (rank_env, &outcome) {
@@ -184,6 +193,7 @@ fn as_stopped(outcome: anyhow::Result<Ended>, stop: &StopRequest) -> anyhow::Res
 fn lead(
     folder: &Path,
     resume: bool,
+    threads: Option<u64>,
     ranks: &RankArguments,
     devices: &Devices,
     stop: &StopRequest,
@@ -194,6 +204,7 @@ fn lead(
     // A refused start changes nothing in the folder.
     ranks.check(&config.preset, rank_env.as_ref())?;
     let mut work = begin(&folder, config, resume, devices, stop)?;
+    work.threads = work.threads.or(threads.filter(|_| work.session.is_new()));
     work.session.echo_to(Echo { out: std::io::stdout() });
     if let Some(threads) = work.threads {
         tch::set_num_threads(threads as i32);

@@ -188,7 +188,7 @@ fn plot(ui: &mut Ui, result: &GridResult, plots: &GridPlots, index: usize, heigh
             let points = curve.points.iter().zip(&result.ticks);
             let points =
                 points.filter_map(|(point, (_, tick))| Some(format!("{tick}: {}", result.text(point.as_ref()?))));
-            format!("{} {}", curve.name, points.collect::<Vec<_>>().join(", "))
+            format!("{} {}", curve.name, points.collect::<Vec<_>>().join(", ")).trim_start().to_owned()
         });
         curves.collect::<Vec<_>>().join("; ")
     });
