@@ -5,12 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::setting::SettingInfo;
-use valleyscope_experiments::preset::SHORT_NAMES;
 use valleyscope_experiments::view::ticks::{RangeEdge, with_edge};
 use valleyscope_runs::{Better, MetricInfo, MetricSource};
 
 use super::facts::{
-    ALIASES, FACTS, NAME, RUN, RunFacts, RunSetting, STATE, STEP, Shown, best_of, is_held_out, is_result, last_of,
+    FACTS, NAME, RUN, RunFacts, RunSetting, STATE, STEP, Shown, aliases, best_of, is_held_out, is_result, last_of,
     smoothed_of,
 };
 use super::value::{Aggregate, Format, Statistic, Value};
@@ -228,11 +227,6 @@ impl Columns {
             }
         })
     }
-}
-
-/// Lists other names of fields, each with the field.
-fn aliases() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    ALIASES.iter().chain(&SHORT_NAMES)
 }
 
 fn of_metrics(runs: &[&RunFacts]) -> Vec<Column> {

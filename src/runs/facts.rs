@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::setting::{LEARNING_RATE, SettingInfo};
-use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::preset::{Preset, SHORT_NAMES};
 use valleyscope_experiments::run::{RunConfig, with_changed_settings};
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_runs::{
@@ -125,7 +125,7 @@ pub(super) static FACTS: [Fact; 22] = [
 ];
 
 /// Other names of fields, besides the short names of settings.
-pub(super) const ALIASES: [(&str, &str); 7] = [
+const ALIASES: [(&str, &str); 7] = [
     ("η", "learning_rate"),
     ("batch", "batch_size"),
     ("status", STATE),
@@ -134,6 +134,11 @@ pub(super) const ALIASES: [(&str, &str); 7] = [
     ("notes", NOTE),
     ("started", BEGAN),
 ];
+
+/// Lists other names of fields, each with the field.
+pub(super) fn aliases() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    ALIASES.iter().chain(&SHORT_NAMES)
+}
 
 const fn fact(
     field: &'static str,
@@ -279,7 +284,7 @@ impl RunSettings {
                 }
                 (field, _) if is_fact(field) => format!("config.{field}"),
                 (field, _) => {
-                    let standard = ALIASES.iter().find(|(alias, path)| *alias == field && !is_fact(path));
+                    let standard = aliases().find(|(alias, path)| *alias == field && !is_fact(path));
                     standard.map_or(field, |(_, path)| *path).to_owned()
                 }
             };
