@@ -183,12 +183,7 @@ impl WorkerProgram {
         self.start_on(runs, true, Some(["--threads", "1"].map(str::to_owned)))
     }
 
-    fn start_on(
-        &self,
-        runs: &[RunFolder],
-        resume: bool,
-        more: Option<[String; 2]>,
-    ) -> Result<Launched, LaunchError> {
+    fn start_on(&self, runs: &[RunFolder], resume: bool, more: Option<[String; 2]>) -> Result<Launched, LaunchError> {
         let run = runs.last().expect("there is a run to train");
         let path = run.log();
         let log = plain_file::open_to_append(&path).map_err(|source| LaunchError::Log { path, source })?;
