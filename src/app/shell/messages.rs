@@ -18,7 +18,7 @@ use crate::app::widgets::theme::text_width;
 
 /// The size of the list of keys, the widths of its columns, the first of which has the longest texts, and the width of
 /// keys, in points.
-const KEYS_SIZE: Vec2 = vec2(1200.0, 640.0);
+const KEYS_SIZE: Vec2 = vec2(1200.0, 612.0);
 const COLUMN_WIDTHS: [f32; 3] = [462.0, 344.0, 330.0];
 const KEYS_WIDTH: f32 = 156.0;
 /// The space around the name of a key on its cap, in points.
