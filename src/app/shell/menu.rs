@@ -21,7 +21,7 @@ use crate::app::widgets::form::{Outlined, check_box, stays_open, titled};
 use crate::app::widgets::theme;
 
 /// The width of an entry with the picture of a preset, and the gap beside the picture, in points.
-const ENTRY_WIDTH: f32 = 494.0;
+const ENTRY_WIDTH: f32 = 508.0;
 const ENTRY_GAP: f32 = 10.0;
 
 pub(crate) fn bar(

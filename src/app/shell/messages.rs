@@ -18,8 +18,8 @@ use crate::app::widgets::theme::text_width;
 
 /// The size of the list of keys, the widths of its columns, the first of which has the longest texts, and the width of
 /// keys, in points.
-const KEYS_SIZE: Vec2 = vec2(1200.0, 580.0);
-const COLUMN_WIDTHS: [f32; 3] = [468.0, 350.0, 340.0];
+const KEYS_SIZE: Vec2 = vec2(1200.0, 612.0);
+const COLUMN_WIDTHS: [f32; 3] = [462.0, 344.0, 330.0];
 const KEYS_WIDTH: f32 = 156.0;
 /// The space around the name of a key on its cap, in points.
 const CAP: Margin = Margin { left: 6, right: 6, top: 1, bottom: 1 };
@@ -289,7 +289,7 @@ pub(crate) struct Help {
 impl Help {
     /// Shows the open windows. `shortcuts` are the keys and their effects.
     pub(crate) fn show(&mut self, ctx: &Context, shortcuts: impl FnOnce() -> Vec<KeyGroup>) {
-        let size = KEYS_SIZE.min(ctx.content_rect().size() - vec2(40.0, 100.0));
+        let size = KEYS_SIZE.min(ctx.content_rect().size() - vec2(40.0, 60.0));
         let window = Window::new("Keys").collapsible(false).fixed_size(size).anchor(Align2::CENTER_CENTER, Vec2::ZERO);
         window.open(&mut self.keys).show(ctx, |ui| {
             visible_scroll_bar(ui);
