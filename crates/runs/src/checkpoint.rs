@@ -302,7 +302,7 @@ pub enum CheckpointChoice {
 pub enum ChoiceError {
     #[error("cannot look into {}: {source}", path.display())]
     ReadFolder { path: PathBuf, source: io::Error },
-    #[error("the run {0} has no checkpoint: a training has one once it has saved it, and a scan saves none")]
+    #[error("the run {0} has no checkpoint: a training has one once it has saved it, unless `checkpoint_every` is 0")]
     NoCheckpoint(String),
     #[error("the run {run} has no checkpoint of step {step}; it has {}", list(there))]
     NoStep { run: String, step: u64, there: Vec<u64> },
