@@ -356,7 +356,7 @@ fn results_are_exported_as_figure_and_table() {
         let svg = String::from_utf8(svg).expect("it is text");
         texts.iter().for_each(|text| assert!(svg.contains(&format!(">{text}<")), "no {text} in the figure"));
     };
-    has(svg, &["Adam", "Signum", "learning rate", "test loss", "improvement (%)", "≥"]);
+    has(svg, &["Adam", "Signum", "learning rate", "test loss", "≥"]);
     app.click(Role::CheckBox, "Parallel axes").settle();
     let [_, svg, _] = export_all(&mut app, "axes");
     has(svg, &["Adam", "Signum", "optimizer", "learning rate", "test loss"]);
