@@ -79,7 +79,7 @@ fn a_killed_script_is_crashed_with_what_it_has_logged() {
     expect(
         &sandbox.run(&["runs", "show", "last"]),
         0,
-        &["crashed", "model.layers  12", "train/loss", "optimizer     Adam"],
+        &["crashed", "model.layers   12", "train/loss", "optimizer      Adam"],
     );
     expect(&sandbox.run(&["runs", "watch", "last"]), 1, &["crashed"]);
     expect(&sandbox.run(&["runs", "export", "last", "--out", "points.csv"]), 0, &["rows of"]);
