@@ -58,6 +58,7 @@ pub(super) const FORK: &str = "fork";
 pub(super) const CHANGED: &str = "changed";
 pub(super) const TAGS: &str = "tags";
 pub(super) const NOTE: &str = "note";
+pub(super) const SYNTHETIC: &str = "synthetic";
 /// The field that replicates share: runs that differ only in the seed and the folder of their data.
 pub const REPLICATES: &str = "replicates";
 
@@ -102,7 +103,7 @@ pub(super) static FACTS: [Fact; 22] = [
     fact(CHANGED, "Changed while it ran", "The changed settings, and after which steps", Text, IfKnown, |it| {
         text(it.history.changes_text())
     }),
-    fact("synthetic", "Synthetic data", "The data that stand in for real ones", Text, IfKnown, |it| {
+    fact(SYNTHETIC, "Synthetic data", "The data that stand in for real ones", Text, IfKnown, |it| {
         text(it.history.started().filter(|started| started.synthetic)?.data.clone())
     }),
     fact("started.data", "Data that were read", "The name of the data", Text, Never, |it| {

@@ -1,5 +1,6 @@
 //! The results of trainings over the settings that vary among them.
 
+use std::cmp::Ordering;
 use std::io;
 
 use valleyscope_engine::optimizer::{Marker, MarkerShape, RuleKind, markers};
@@ -10,7 +11,7 @@ use valleyscope_experiments::view::ticks::{RangeEdge, with_edge};
 use valleyscope_runs::{Better, RunHistory};
 
 use super::column::{Column, Columns, lower_first};
-use super::facts::{OPTIMIZER, RunFacts, STATE, is_held_out, last_of};
+use super::facts::{OPTIMIZER, RunFacts, STATE, SYNTHETIC, is_held_out, last_of};
 use super::value::{Aggregate, Statistic, Value};
 use super::{Group, Grouping, SortKey, grouped};
 use crate::export::{CsvCell, CsvWriter};
@@ -44,6 +45,8 @@ pub struct GridResult {
     pub remarks: Vec<String>,
     /// The numbers of finished trainings, and of all.
     pub counts: [usize; 2],
+    /// The data that stand in for real ones, if a run has learned from such.
+    pub synthetic: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -128,6 +131,7 @@ impl GridResult {
             result,
             varied,
             counts,
+            synthetic: runs.iter().find_map(|run| Some(run.text(SYNTHETIC)?.into_owned())),
         };
         it.remarks = it.edges();
         Ok(it)
@@ -357,5 +361,11 @@ fn rows(runs: &[&RunFacts], varied: &[Column], result: &Column) -> Vec<(Vec<Opti
         let values = varied.iter().map(|column| column.of(runs[group[0]]).cloned()).collect();
         Some((values, GridMean::of(runs, &group, result)?))
     };
-    grouped(runs, (0..runs.len()).collect(), &fields).into_iter().filter_map(row).collect()
+    let mut rows: Vec<_> = grouped(runs, (0..runs.len()).collect(), &fields).into_iter().filter_map(row).collect();
+    let order = |a: &Option<Value>, b: &Option<Value>| Value::order(a.as_ref(), b.as_ref(), false);
+    rows.sort_by(|(a, _): &(Vec<Option<Value>>, GridMean), (b, _)| {
+        let mut orders = a.iter().zip(b).map(|(a, b)| order(a, b));
+        orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    });
+    rows
 }

@@ -111,7 +111,7 @@ fn runs_are_tagged_renamed_and_deleted() {
 
     expect(&sandbox.run(&["runs", "delete", "mnist"]), 2, &["--yes"]);
     let both = ["runs", "delete", "--yes", "mnist", "living"];
-    expect(&sandbox.run(&both), 2, &["is being trained; stop it first"]);
+    expect(&sandbox.run(&both), 2, &["is being written"]);
     assert!(run.path().exists() && living.path().exists(), "all stay");
     drop(session);
     expect(&sandbox.run(&["runs", "delete", "--yes", "--forever", "other"]), 0, &["other-", "is deleted"]);

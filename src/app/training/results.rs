@@ -6,6 +6,7 @@ use egui::{ComboBox, Label, RichText, ScrollArea, Sense, TextStyle, Ui, vec2};
 use valleyscope_runs::RunFolder;
 
 use super::panel::TrainingPanel;
+use super::summary::Summary;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::widgets::form;
 use crate::app::widgets::form::with_quotes;
@@ -83,9 +84,13 @@ impl TrainingPanel {
         if made.is_some_and(|it| (it.generation, &it.axes, &it.runs[..]) == (generation, axes, runs)) {
             return;
         }
-        // Runs are listed with the newest first.
-        let found = runs.iter().rev().filter_map(|run| self.listed.find(run.path()));
-        let facts: Vec<&RunFacts> = found.map(|summary| &summary.facts).collect();
+        let mut found: Vec<&Summary> = runs.iter().filter_map(|run| self.listed.find(run.path())).collect();
+        // Runs of a grid have numbered names, and many begin in the same second.
+        found.sort_by_cached_key(|summary| {
+            let name = summary.run.name();
+            (summary.facts.number("began").unwrap_or(0.0) as u64, name.len(), name)
+        });
+        let facts: Vec<&RunFacts> = found.into_iter().map(|summary| &summary.facts).collect();
         let title = runs.first().and_then(|run| Some(self.listed.find(run.path())?.title.clone()));
         let result = GridResult::of(&title.unwrap_or_default(), &facts, axes).map(Arc::new);
         let (axes, runs) = (axes.clone(), runs.to_vec());

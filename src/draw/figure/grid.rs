@@ -138,6 +138,9 @@ fn legend(result: &GridResult) -> Vec<Swatch> {
     if finished < all {
         note(format!("so far {finished} of {all} trainings"));
     }
+    if let Some(data) = &result.synthetic {
+        note(data.clone());
+    }
     if let Some(column) = &result.best_over {
         note(format!("with the best {}", column.word()));
     }
