@@ -183,7 +183,7 @@ impl Chart<'_> {
                 plot.line(&plot.upright(position), Stroke::new(1.5, cursor), Dash::Solid);
             }
         });
-        if self.gutter > 0.0 {
+        if self.gutter > 0.0 && letter < 0.6 {
             let ends = self.series.iter().filter_map(|series| self.end(series, y));
             shown.name_ends(ui, self.gutter, &ends.collect::<Vec<_>>());
         }

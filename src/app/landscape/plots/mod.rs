@@ -44,6 +44,8 @@ const LOWEST: f32 = 76.0;
 const WIDEST: f32 = 4.0;
 /// The smallest height of a plot in points; with less room, the panel scrolls.
 const LEAST_HEIGHT: f32 = 88.0;
+/// The smallest height of a plot that is not scrolled, in points.
+const LEAST_FIXED: f32 = 64.0;
 /// The height of the title of a plot, in points.
 const TITLE: f32 = 18.0;
 /// The distance below which marks of changed settings share a line, in points.
@@ -160,7 +162,7 @@ impl DiagnosticsPanel {
             ui.weak(format!("Frozen at step {}", grouped(self.history.last_step)));
         }
         let presented = self.presented(&document.spec(0).landscape);
-        self.plots(ui, &presented, 0.0, document, live, requests);
+        self.plots(ui, &presented, LEAST_FIXED, document, live, requests);
     }
 
     /// Makes the plots of pictures of a run of so many steps.
@@ -176,7 +178,7 @@ impl DiagnosticsPanel {
         self.prepare(&presented, document, live);
         self.marks = self.chart_marks(document, live, ui.available_width());
         // Nothing in a picture can be clicked.
-        self.grid(ui, &presented, 0.0, document, live, &mut Requests::default());
+        self.grid(ui, &presented, LEAST_FIXED, document, live, &mut Requests::default());
     }
 
     /// Updates the curves of these metrics.
