@@ -39,13 +39,13 @@ enum QueueCommand {
     Add(TrainingArgs),
     /// Remove a training on which no program works
     Remove {
-        /// Names of entries, as listed
+        /// Names or numbers of entries, as listed
         #[arg(required = true, value_name = "ENTRY")]
         entries: Vec<String>,
     },
     /// Move a training before another one, or to the end
     Move {
-        /// Name of an entry, as listed
+        /// Name or number of an entry, as listed
         entry: String,
         /// The entry before which it comes [default: to the end]
         #[arg(value_name = "NEXT")]
@@ -109,7 +109,9 @@ pub(super) fn run(args: &QueueArgs) -> Result<(), Failure> {
             let names = add(&queue, &training.stem(), &training.trainings()?)?;
             print(&names.iter().map(|name| format!("{name}\n")).collect::<String>())
         }
-        QueueCommand::Remove { entries } => Ok(entries.iter().try_for_each(|entry| queue.remove(entry))?),
+        QueueCommand::Remove { entries } => {
+            Ok(queue.named(entries)?.iter().try_for_each(|entry| queue.remove(entry))?)
+        }
         QueueCommand::Move { entry, before } => Ok(queue.move_before(entry, before.as_deref())?),
         QueueCommand::Pause { off } => Ok(queue.set_paused(!off)?),
         QueueCommand::Run(args) => {

@@ -43,7 +43,7 @@ pub(super) struct TrainArgs {
     /// its rule is the same, and starts with an empty one where it is another. Each step's batch is determined by seed,
     /// data, batch size and the number of the step: where these are equal, the fork trains on the same batches. The
     /// checkpoint is not copied where the file system can link files, and the other run is not changed.
-    #[arg(long, value_name = "RUN[@STEP|@best]", conflicts_with_all = ["resume", "part"], value_parser = OsStringValueParser::new().try_map(CheckpointName::parse))]
+    #[arg(long, value_name = "RUN[@STEP|@best]", conflicts_with_all = ["resume", "part", "vary", "seeds"], value_parser = OsStringValueParser::new().try_map(CheckpointName::parse))]
     fork: Option<CheckpointName>,
     /// Write the points of the curves as they come for TensorBoard, into a folder of the run's name in this one
     ///

@@ -60,10 +60,14 @@ pub(super) struct GridArgs {
 }
 
 impl GridArgs {
+    pub(super) fn is_empty(&self) -> bool {
+        self.vary.is_empty() && self.seeds.is_none()
+    }
+
     /// Makes the grid of a preset's trainings; a preset without varying settings stays as it is. A setting that the
     /// preset varies too takes these values.
     pub(super) fn applied_to(&self, preset: Preset) -> Result<Preset, Failure> {
-        if self.vary.is_empty() && self.seeds.is_none() {
+        if self.is_empty() {
             return Ok(preset);
         }
         let mut grid = match preset {
@@ -136,6 +140,9 @@ impl SettingsArgs {
         }
         preset = super::changed(&preset, &settings)?;
         let mut trainings = match self.grid.applied_to(preset)? {
+            Preset::Grid(grid) if matches!(before, Preset::Grid(_)) => {
+                grid.combinations().map_err(Failure::bad_input)?
+            }
             grid @ Preset::Grid(_) => match grid.as_changed_from(&before) {
                 Preset::Grid(grid) => grid.combinations().map_err(Failure::bad_input)?,
                 _ => unreachable!("a title does not change the kind"),

@@ -47,6 +47,8 @@ pub(crate) struct GridPlot {
 struct Series {
     color: [u8; 3],
     marker: Marker,
+    /// Whether lines join the values, as the axis has numbers.
+    is_joined: bool,
     /// The value at each tick, if known.
     points: Vec<Option<Measured>>,
 }
@@ -80,7 +82,8 @@ fn results(result: &GridResult) -> GridPlot {
             let value = if point.mean.is_nan() { f64::INFINITY } else { point.mean };
             Some(Measured { value, error: point.error(), is_best, edge })
         });
-        Series { color: curve.color, marker: curve.marker, points: points.collect() }
+        let is_joined = result.x.format.is_number();
+        Series { color: curve.color, marker: curve.marker, is_joined, points: points.collect() }
     });
     let series: Vec<Series> = series.collect();
     let is_positive = series.iter().flat_map(Series::known).all(|(_, point)| !(point.value <= 0.0));
@@ -104,7 +107,7 @@ fn improvement(result: &GridResult) -> Option<GridPlot> {
     let title = format!("{} over {} (dashed: ±{NEGLIGIBLE} %)", signum.name, adam.name);
     let guides = vec![(0.0, Dash::Solid), (NEGLIGIBLE, Dash::Dashed), (-NEGLIGIBLE, Dash::Dashed)];
     let GridCurve { color, marker, .. } = *signum;
-    let series = vec![Series { color, marker, points }];
+    let series = vec![Series { color, marker, is_joined: result.x.format.is_number(), points }];
     Some(GridPlot::new(Some(title), "improvement (%)", AxisScale::Linear, guides, series))
 }
 
@@ -261,6 +264,12 @@ impl Series {
     fn draw_lines(&self, canvas: &Canvas, at: impl Fn(usize, f64) -> Pos2) {
         let color = line_color(canvas, self.color);
         let known: Vec<(usize, Measured)> = self.known().collect();
+        if !self.is_joined {
+            let ends = |point: &Measured| [point.value - point.error, point.value + point.error];
+            let bars = known.iter().filter(|(_, point)| point.error.is_finite());
+            let bars = bars.map(|(index, point)| ends(point).map(|end| at(*index, end)).to_vec()).collect::<Vec<_>>();
+            return canvas.lines(&bars, Stroke::new(CURVE_WIDTH, color), Dash::Solid);
+        }
         let is_next = |a: &(usize, Measured), b: &(usize, Measured)| {
             b.0 == a.0 + 1 && b.1.error.is_finite() == a.1.error.is_finite()
         };

@@ -1,6 +1,7 @@
 //! The results of trainings over the settings that vary among them.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 use std::io;
 
 use valleyscope_engine::optimizer::{Marker, MarkerShape, RuleKind, markers};
@@ -11,7 +12,7 @@ use valleyscope_experiments::view::ticks::{RangeEdge, with_edge};
 use valleyscope_runs::{Better, RunHistory};
 
 use super::column::{Column, Columns, lower_first};
-use super::facts::{OPTIMIZER, RunFacts, STATE, SYNTHETIC, is_held_out, last_of};
+use super::facts::{OPTIMIZER, REPLICATES, RunFacts, STATE, SYNTHETIC, is_held_out, last_of};
 use super::value::{Aggregate, Statistic, Value};
 use super::{Group, Grouping, SortKey, grouped};
 use crate::export::{CsvCell, CsvWriter};
@@ -106,7 +107,15 @@ impl GridResult {
         let is_finished =
             |run: &&RunFacts| run.get(STATE).is_none_or(|state| *state == Value::Text("finished".to_owned()));
         let counts = [runs.iter().filter(|run| is_finished(run)).count(), runs.len()];
-        let runs: Vec<&RunFacts> = runs.iter().copied().filter(is_finished).collect();
+        let mut runs: Vec<&RunFacts> = runs.iter().copied().filter(is_finished).collect();
+        let mut known = HashSet::new();
+        // Of equal trainings, the last counts, as a repeated one is no other seed.
+        runs.reverse();
+        runs.retain(|run| {
+            let keys = [REPLICATES, "seed"].map(|field| run.get(field).map(Value::key));
+            keys.iter().any(Option::is_none) || known.insert(keys)
+        });
+        runs.reverse();
         let columns = Columns::of(&runs, false);
         let varied = varied(&runs, &columns);
         let result = result(&runs, &columns)?;
@@ -180,13 +189,8 @@ impl GridResult {
     /// the horizontal axis.
     fn edges(&self) -> Vec<String> {
         let advice = |name: &str, of: &Column, edge: RangeEdge| {
-            let next = edge.next();
-            format!(
-                "{name}: the best {} is {} (`--vary {}={next}`)",
-                of.word(),
-                edge.sentence(&of.values_word()),
-                of.field
-            )
+            let sentence = edge.sentence(&of.values_word());
+            format!("{name}: the best {} is {sentence} (`--vary {}={}`)", of.word(), of.field, self.widened(of, edge))
         };
         let of_curve = |curve: &GridCurve| -> Vec<String> {
             if let Some(of) = &self.best_over {
@@ -206,10 +210,12 @@ impl GridResult {
         self.curves.iter().flat_map(of_curve).collect()
     }
 
-    /// Writes a row for each combination of settings as CSV: the settings, `mean`, `std` (n − 1) and `seeds`.
+    /// Writes a row for each combination of settings as CSV: the settings, the mean of the result, its deviation (n − 1)
+    /// and the number of seeds.
     pub fn csv(&self) -> io::Result<Vec<u8>> {
         let fields = self.varied.iter().map(|column| column.field.as_str());
-        let header: Vec<&str> = fields.chain(["mean", "std", "seeds"]).collect();
+        let (result, std) = (self.result.field.as_str(), format!("{}_std", self.result.field));
+        let header: Vec<&str> = fields.chain([result, &std, "seeds"]).collect();
         let mut table = CsvWriter::new(Vec::new(), &header)?;
         for (values, mean) in &self.rows {
             let settings = values.iter().map(|value| value.as_ref().map_or(CsvCell::Text(""), Value::csv_cell));
@@ -218,6 +224,16 @@ impl GridResult {
             table.row(&settings.chain(result).collect::<Vec<_>>())?;
         }
         Ok(table.into_inner())
+    }
+
+    /// Lists all values of a setting and the next one beyond an end, as text for `--vary`.
+    fn widened(&self, of: &Column, edge: RangeEdge) -> String {
+        let index = self.varied.iter().position(|column| column.field == of.field);
+        let values = self.rows.iter().filter_map(|(values, _)| values[index?].as_ref());
+        let (values, _) = positions_of(values);
+        let mut numbers: Vec<f64> = values.iter().filter_map(Value::number).collect();
+        numbers.insert(if edge.is_low() { 0 } else { numbers.len() }, edge.next());
+        numbers.iter().map(f64::to_string).collect::<Vec<_>>().join(",")
     }
 
     /// Returns the end of the horizontal axis at which a curve has its best point, if the axis has numbers.
@@ -329,11 +345,16 @@ fn curves(
     for group in groups {
         let first = runs[group.shown[0]];
         let others = by.iter().filter(|column| *column != x && column.of(first).is_some());
-        let name = others.map(|column| column.named(first, None)).collect::<Vec<_>>().join(", ");
+        let mut name = others.map(|column| column.named(first, None)).collect::<Vec<_>>().join(", ");
+        // A single curve has the name of its optimizer, unless that varies along it.
+        let is_of_one = ![Some(x), best_over].iter().flatten().any(|column| column.field == OPTIMIZER);
+        let optimizer = first.text(OPTIMIZER).filter(|_| is_of_one);
+        if name.is_empty() {
+            name = optimizer.as_deref().unwrap_or("all").to_owned();
+        }
         let Some(tick) = x.of(first).and_then(|value| values.iter().position(|other| other == value)) else { continue };
         let index = curves.iter().position(|curve| curve.name == name).unwrap_or_else(|| {
-            let rule =
-                first.text(OPTIMIZER).and_then(|name| RuleKind::shown_as(name.split(',').next().unwrap_or(&name)));
+            let rule = optimizer.as_ref().and_then(|name| RuleKind::shown_as(name.split(',').next().unwrap_or(name)));
             let marker = rule.map_or(Marker::filled(MarkerShape::Star), |rule| rule.info().marker);
             let points = vec![None; values.len()];
             curves.push(GridCurve { name, rule, color: [150; 3], marker, points, best: None });

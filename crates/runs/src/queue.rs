@@ -230,13 +230,19 @@ impl Queue {
         renamed.map_err(self.failed())
     }
 
+    /// Returns the names of entries that are given by names or by numbers in the list.
+    pub fn named(&self, given: &[String]) -> Result<Vec<String>, QueueError> {
+        let entries = self.entries()?;
+        given.iter().map(|given| position(&entries, given).map(|index| entries[index].name.clone())).collect()
+    }
+
     /// Removes an entry on which nothing works.
     pub fn remove(&self, name: &str) -> Result<(), QueueError> {
         let entries = self.entries()?;
         let entry = &entries[position(&entries, name)?];
         match self.claim(entry)? {
             Some(claim) => claim.remove(),
-            None => Err(QueueError::Claimed(name.to_owned())),
+            None => Err(QueueError::Claimed(entry.name.clone())),
         }
     }
 
@@ -493,9 +499,11 @@ fn is_stopped_by_user(run: &RunFolder, history: &RunHistory) -> bool {
     received.iter().any(|it| it.id == last.id && matches!(it.command, Ok(RunCommand::Stop)))
 }
 
+/// Finds an entry by its name, or by its number in the list, from 1.
 fn position(entries: &[QueueEntry], name: &str) -> Result<usize, QueueError> {
     let found = entries.iter().position(|entry| entry.name == name);
-    found.ok_or_else(|| QueueError::Missing(name.to_owned()))
+    let numbered = || name.parse::<usize>().ok()?.checked_sub(1).filter(|index| *index < entries.len());
+    found.or_else(numbered).ok_or_else(|| QueueError::Missing(name.to_owned()))
 }
 
 fn ignore_missing(error: io::Error) -> io::Result<()> {

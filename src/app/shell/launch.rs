@@ -27,6 +27,7 @@ const MOST_RESTARTS: u32 = 3;
 /// Opens the window, with another folder of runs if one is named, and returns when it is closed.
 pub fn run(mut opened: Vec<(OpenedContent, Option<PathBuf>)>, runs: Option<PathBuf>) -> anyhow::Result<()> {
     let mut training = TrainingPaths::of_user();
+    training.are_runs_named |= runs.is_some();
     training.runs = runs.or(training.runs);
     let store = data_folder().map(|folder| Store::new(folder.join("app.ron")));
     let (mut session, mut report) = store.as_ref().map(Store::restore).unwrap_or_default();

@@ -12,7 +12,8 @@ use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::workload::form::{Choice, FormSection, Value};
 use valleyscope_experiments::workload::{Dataset, DeviceChoice};
 
-use super::editor::{TrainingEditor, TrainingFault, first_of};
+use super::editor::{Feasibility, TrainingEditor, TrainingFault, first_of};
+use super::view::show_found;
 use super::worker::WorkerState;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::editor::change_mark;
@@ -29,6 +30,8 @@ pub(super) struct SetupStatus<'a> {
     pub worker: &'a WorkerState,
     /// The fault that prevents the start of the training.
     pub fault: Option<&'a TrainingFault>,
+    /// The data, and the requirements of the training.
+    pub found: Option<&'a Feasibility>,
 }
 
 /// Shows the controls of a training.
@@ -48,6 +51,7 @@ pub(super) fn show(
     }
     form::card(ui, "Grid", |ui| grid(ui, editor));
     let before = editor.data();
+    let rows: Vec<_> = rows.into_iter().filter(|(_, it)| !editor.varies(&it.path.path)).collect();
     let mut form = TrainingForm { rows, pins, status, requests };
     for section in editor.form() {
         form.section(ui, &section, editor);
@@ -60,6 +64,8 @@ pub(super) fn show(
     ui.add_space(6.0);
 }
 
+/// The text in place of the value of a setting that varies.
+const VARIES: &str = "varies in the grid";
 /// The actions of the rows of numbers.
 const VARY: [RowAction; 1] = [RowAction::VaryTraining];
 
@@ -95,6 +101,8 @@ fn grid(ui: &mut Ui, editor: &mut TrainingEditor) {
             }
         });
         ui.label(RichText::new(format!("{} trainings", grouped(grid.count() as u64))).small().weak());
+    } else {
+        ui.label(RichText::new("Train all combinations of some values.").small().weak());
     }
     if let Some(grid) = changed {
         editor.set_grid(grid);
@@ -144,16 +152,23 @@ impl TrainingForm<'_> {
         let FormSection { heading: title, folded, fields } = section;
         // A faulty field is always visible.
         let is_wrong = self.status.fault.is_some_and(|fault| fields.iter().any(|field| fault.is_at(field.key)));
+        let found = self.status.found.filter(|_| fields.iter().any(|field| field.key == "data"));
         let mut show = |ui: &mut Ui| fields.iter().for_each(|field| self.field(ui, field, editor));
         match (*title, folded) {
             ("", _) => show(ui),
             (title, true) => form::folded_card(ui, title, is_wrong, show),
-            (title, false) => form::card(ui, title, show),
+            (title, false) => form::card(ui, title, |ui| {
+                show(ui);
+                found.into_iter().for_each(|found| show_found(ui, found));
+            }),
         }
     }
 
     /// Shows a field, and below it its fault.
     fn field(&mut self, ui: &mut Ui, of: &SettingInfo, editor: &mut TrainingEditor) {
+        if editor.varies(of.key) {
+            return form::line(ui, of.label, of.help, |ui| drop(ui.weak(VARIES)));
+        }
         let Some(value) = editor.value(of.key) else { return };
         let Some(fault) = self.status.fault.filter(|fault| fault.is_at(of.key)) else {
             return self.value(ui, of, value);

@@ -13,7 +13,7 @@ use valleyscope_engine::spec_error::SpecError;
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::preset::{BuiltIn, GridPreset, Preset, built_ins, is_made_title};
 use valleyscope_experiments::run::CapacityReport;
-use valleyscope_experiments::workload::form::{FormSection, Value};
+use valleyscope_experiments::workload::form::{FormSection, Role, Value};
 use valleyscope_experiments::workload::{DataStatus, Workload};
 use valleyscope_runs::Handshake;
 
@@ -311,10 +311,14 @@ impl TrainingEditor {
 
     /// Lists the settings of the form that can vary, with their labels.
     pub(super) fn can_vary(&mut self) -> Vec<(String, String)> {
+        let fields = self.preset().workload().map_or_else(Vec::new, Workload::fields);
+        let is_recording = |key: &str| fields.iter().any(|of| of.setting.key == key && of.role == Role::Bookkeeping);
         let mut settings = Vec::new();
         for of in self.form().into_iter().flat_map(|section| section.fields) {
             match self.value(of.key) {
-                Some(Value::Number(_)) => settings.push((of.key.to_owned(), of.label.to_owned())),
+                Some(Value::Number(_)) if !is_recording(of.key) => {
+                    settings.push((of.key.to_owned(), of.label.to_owned()));
+                }
                 Some(Value::Rule(rule)) => {
                     settings.push((of.key.to_owned(), of.label.to_owned()));
                     let own = rule.hyperparameters().filter(|(info, _)| info.range().is_some());
@@ -323,6 +327,10 @@ impl TrainingEditor {
                 _ => {}
             }
         }
+        // What varies most often is first, and the numbers of the rule are last.
+        let first = ["learning_rate", "optimizer", "batch_size", "steps"];
+        let rank = |path: &str| first.iter().position(|key| *key == path).unwrap_or(first.len());
+        settings.sort_by_key(|(path, _): &(String, String)| (path.contains('.'), rank(path)));
         settings
     }
 

@@ -113,6 +113,9 @@ impl TrainingPanel {
         self.list.search.text.clone_from(&table.filter);
         self.table.choices = table;
         (self.recalled, self.charts.choices) = (selected, choices);
+        if let Some(runs) = self.paths.runs.as_ref().filter(|_| self.paths.are_runs_named) {
+            self.recalled.retain(|run| run.starts_with(runs));
+        }
         (self.pens, self.pins) = (memory.pens, memory.pins);
         let training = |preset| Some(preset).filter(|preset: &Preset| preset.workload().is_some());
         let stored = |text: &str, what: &str| stored_preset(text, what, "training", training);

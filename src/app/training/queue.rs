@@ -235,11 +235,11 @@ impl QueueState {
 
     fn row(&self, ui: &mut Ui, index: usize, state: &str) -> Option<QueueChange> {
         let Waiting { name, title, label, is_claimed, .. } = &self.entries[index];
-        let title = if label.is_empty() { title.clone() } else { format!("{title}, {label}") };
+        let title = if label.is_empty() { title.clone() } else { format!("{label} · {title}") };
         let mut change = None;
         let row = ui.horizontal(|ui| {
             let help = format!("{name}\nDrag it to another place in the queue.");
-            let text = Label::new(format!("{}. {title}", index + 1)).truncate().sense(Sense::drag());
+            let text = Label::new(format!("{}. {title}", index + 1)).selectable(false).truncate().sense(Sense::drag());
             let removed = !is_claimed
                 && small_button(ui, true, "×", &format!("Remove {name} from the queue"), "Remove it from the queue");
             change = removed.then(|| QueueChange::Remove(name.clone()));

@@ -101,22 +101,25 @@ impl TrainingPanel {
         let result = self.shown_results();
         let ResultsView { axes, is_parallel, .. } = &mut self.results;
         if let Some(result) = result {
-            let list = |ui: &mut Ui, label: &str, shown: &str, chosen: &mut Option<String>| {
-                ui.label(label);
-                let list = ComboBox::from_id_salt(label).selected_text(shown).width(LIST_WIDTH);
-                let list = list.show_ui(ui, |ui| {
-                    for column in &result.varied {
-                        if ui.selectable_label(shown == column.word(), column.word()).clicked() {
-                            *chosen = Some(column.field.clone());
+            let list =
+                |ui: &mut Ui, label: &str, shown: &str, other: &mut Option<String>, chosen: &mut Option<String>| {
+                    ui.label(label);
+                    let list = ComboBox::from_id_salt(label).selected_text(shown).width(LIST_WIDTH);
+                    let list = list.show_ui(ui, |ui| {
+                        for column in &result.varied {
+                            if ui.selectable_label(shown == column.word(), column.word()).clicked() {
+                                *chosen = Some(column.field.clone());
+                                // A setting is one of the two axes only.
+                                other.take_if(|other| *other == column.field);
+                            }
                         }
-                    }
-                });
-                list.response.accessible_name(label);
-            };
+                    });
+                    list.response.accessible_name(label);
+                };
             if !*is_parallel {
-                list(ui, "over", &result.x.word(), &mut axes.x);
+                list(ui, "over", &result.x.word(), &mut axes.best_over, &mut axes.x);
                 if let Some(best_over) = &result.best_over {
-                    list(ui, "at the best", &best_over.word(), &mut axes.best_over);
+                    list(ui, "at the best", &best_over.word(), &mut axes.x, &mut axes.best_over);
                 }
             }
             if result.varied.len() > 1 {
@@ -134,9 +137,12 @@ impl TrainingPanel {
 fn show(ui: &mut Ui, result: &GridResult, is_parallel: bool) {
     let [finished, all] = result.counts;
     let count = if finished < all { format!("{finished} of {all} runs have finished. ") } else { String::new() };
-    let about = format!("{count}Last {}, with the standard error over seeds; rings mark the best", result.result.title);
+    let marks = if is_parallel { "" } else { ", with the standard error over seeds; rings mark the best" };
+    let about = format!("{count}Last {}{marks}", result.result.title);
     ui.add(Label::new(RichText::new(about).small().weak()).wrap());
-    legend(ui, result);
+    if !is_parallel {
+        legend(ui, result);
+    }
     for remark in result.remarks.iter().take(3) {
         ui.add(Label::new(RichText::new(with_quotes(remark)).small()).wrap());
     }

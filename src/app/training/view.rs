@@ -123,7 +123,8 @@ impl TrainingPanel {
                 Some(WorkerAction::Cancel) => self.threads().jobs.cancel_install(),
                 None => {}
             }
-            let known = controls::SetupStatus { worker: &self.worker, fault: fault.as_ref() };
+            let found = self.data_status.of(training.as_ref());
+            let known = controls::SetupStatus { worker: &self.worker, fault: fault.as_ref(), found };
             controls::show(ui, &mut self.editor, &mut self.pins, known, catalog, requests);
         });
     }
@@ -143,7 +144,6 @@ impl TrainingPanel {
         ui.add_space(4.0);
         let trainings = self.editor.preset().base().trainings();
         let grid = if let Preset::Grid(grid) = self.editor.preset() { Some(grid.count()) } else { None };
-        let one = self.training();
         let has_worker = self.worker.handshake().is_some();
         ui.horizontal_wrapped(|ui| {
             let can_start = self.can_start(fault.is_none());
@@ -176,9 +176,6 @@ impl TrainingPanel {
                 None => with_quotes(&fault.message),
             };
             ui.add(Label::new(RichText::new(text).color(ui.visuals().error_fg_color)).wrap());
-        }
-        if let Some(found) = self.data_status.of(one.as_ref()) {
-            show_found(ui, found);
         }
     }
 
@@ -324,7 +321,7 @@ impl TrainingPanel {
     }
 }
 
-fn show_found(ui: &mut Ui, Feasibility { data, capacity }: &Feasibility) {
+pub(super) fn show_found(ui: &mut Ui, Feasibility { data, capacity }: &Feasibility) {
     let visuals = ui.visuals();
     let [usual, warning] = [visuals.weak_text_color(), visuals.warn_fg_color];
     let show = |ui: &mut Ui, text: String, color| {

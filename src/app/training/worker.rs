@@ -8,7 +8,7 @@ use egui::{
     Button, CollapsingHeader, Context, Label, ProgressBar, RichText, ScrollArea, Spinner, TextEdit, TextStyle, Ui,
 };
 use valleyscope_machine::{PyTorchBytes, SetUpState, SetUpStatus, WorkerFolder};
-use valleyscope_runs::{Handshake, LaunchError, SETUP, WorkerProgram, runs_folder};
+use valleyscope_runs::{Handshake, LaunchError, RUNS_VARIABLE, SETUP, WorkerProgram, runs_folder};
 
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::jobs::Job;
@@ -19,8 +19,9 @@ use crate::runs::MetricAliases;
 /// The paths of runs and of the worker, and its installation.
 #[derive(Clone, Debug, Default)]
 pub struct TrainingPaths {
-    /// The folder of runs.
+    /// The folder of runs, and whether the user has named it for this window.
     pub runs: Option<PathBuf>,
+    pub are_runs_named: bool,
     /// The worker to use instead of the one that is found.
     pub worker: Option<PathBuf>,
     /// The folder of the worker's set-up.
@@ -35,6 +36,7 @@ impl TrainingPaths {
     pub fn of_user() -> TrainingPaths {
         TrainingPaths {
             runs: runs_folder(),
+            are_runs_named: std::env::var_os(RUNS_VARIABLE).is_some(),
             worker: None,
             worker_folder: WorkerFolder::of_user(),
             install: InstallCommand::of_project(),

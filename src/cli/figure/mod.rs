@@ -62,8 +62,8 @@ pub(super) struct FigureArgs {
     #[arg(long, value_name = "2d|3d|valley", value_parser = one_of(&ViewProjection::ALL, ViewProjection::name))]
     #[arg(conflicts_with_all = ["all", "runs", "certainty"])]
     view: Option<ViewProjection>,
-    /// Set a field of the preset of a landscape or a phase diagram, such as noise=0.5; may be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = super::assignment, conflicts_with_all = ["all", "runs"])]
+    /// Set a field of the preset, such as noise=0.5, or of trainings as they were trained with; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = super::assignment, conflicts_with = "all")]
     set: Vec<(String, String)>,
     /// Draw a landscape or a phase diagram beside another: the same preset with settings such as noise=2, several of
     /// them separated by semicolons, another preset, or for a phase diagram also existing results; may be repeated, for

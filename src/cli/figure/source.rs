@@ -147,8 +147,9 @@ impl Source {
         }
         match Library::open().load(name) {
             Ok(loaded) if loaded.preset.workload().is_some() => {
-                refuse_computing(name, args, "is drawn from runs that are there")?;
-                let figure = match args.grid.applied_to(loaded.preset)? {
+                refuse_quick(name, args, "is drawn from runs that are there")?;
+                let preset = changed(&loaded.preset, &args.set)?;
+                let figure = match args.grid.applied_to(preset)? {
                     Preset::Grid(grid) => grid::figure(name, &Preset::Grid(grid), args)?,
                     preset => trainings::figure(name, &preset, args.runs.as_deref())?,
                 };
@@ -157,6 +158,10 @@ impl Source {
             Err(error) if args.runs.is_some() && composed.is_none() => Err(Failure::bad_input(error)),
             _ if args.runs.is_some() => Err(Failure::BadInput(anyhow!(
                 "--runs is for a preset of trainings, such as fig3a, and {} is none; leave it out",
+                name.display()
+            ))),
+            Ok(_) if !args.grid.is_empty() => Err(Failure::BadInput(anyhow!(
+                "--vary and --seeds are for a preset of trainings, and {} is none; leave them out",
                 name.display()
             ))),
             Ok(loaded) => {
@@ -288,6 +293,10 @@ fn as_asked(changed: SweepPreset, before: &SweepPreset, is_quick: bool) -> Sweep
 /// Refuses options that change what is computed.
 fn refuse_computing(name: &OsStr, args: &FigureArgs, why: &str) -> Result<(), Failure> {
     refuse_set(name, args, why)?;
+    refuse_quick(name, args, why)
+}
+
+fn refuse_quick(name: &OsStr, args: &FigureArgs, why: &str) -> Result<(), Failure> {
     if !args.quick {
         return Ok(());
     }

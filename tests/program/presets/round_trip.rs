@@ -61,7 +61,7 @@ fn rules_are_accepted_by_their_displayed_names() {
 
 #[test]
 fn fields_of_trainings_and_settings_of_simulations_are_set_by_their_paths() {
-    for mut training in built_ins().iter().flat_map(|built_in| built_in.preset.base().trainings()) {
+    for mut training in built_ins().iter().flat_map(|built_in| built_in.preset.trainings().into_iter().take(12)) {
         let fields = training.workload().expect("it is a training").fields();
         for path in fields.iter().map(|field| field.setting.key) {
             let workload = training.workload_mut().expect("it is a training");

@@ -9,6 +9,7 @@ use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::app::{InstallCommand, WorkerState};
+use valleyscope_engine::quantity::BatchSize;
 use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_experiments::workload::{DeviceChoice, MnistSpec};
 use valleyscope_machine::{SetUp, SetUpState, WorkerFolder};
@@ -218,12 +219,15 @@ fn preset(runs: u64) -> String {
     on_device(runs, DeviceChoice::Automatic)
 }
 
-/// Returns a preset of `runs` runs, the last of which names a device.
+/// Returns a preset of `runs` runs, the last of which names a device. Their batches differ, so that each has a worker of
+/// its own.
 fn on_device(runs: u64, device: DeviceChoice) -> String {
     let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in");
     let Preset::Mnist(mut preset) = mnist.preset.clone() else { panic!("it is a run") };
     let first = preset.runs[0].clone();
-    preset.runs = (0..runs).map(|seed| MnistSpec { seed, ..first.clone() }).collect();
+    let batch_size = |seed: u64| BatchSize::clamped(128 + seed);
+    preset.runs =
+        (0..runs).map(|seed| MnistSpec { seed, batch_size: batch_size(seed), ..first.clone() }).collect();
     preset.runs.last_mut().expect("there are some").device = device;
     Preset::Mnist(preset).to_ron()
 }

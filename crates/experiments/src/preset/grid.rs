@@ -1,5 +1,6 @@
 //! Grids: trainings in which settings vary, each combination as a run of its own.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -15,6 +16,7 @@ use valleyscope_engine::sweep::{LearningRates, Spacing};
 use super::read::full_name;
 use super::{FormatVersion, Preset, check_preset};
 use crate::dataset::DataChoice;
+use crate::run::computation;
 use crate::workload::form::Value;
 use crate::workload::{DeviceChoice, FloatType, MnistPreset, MnistSpec, NotFinite};
 
@@ -118,12 +120,17 @@ impl GridPreset {
             all = varied;
         }
         let mut seeded = Vec::with_capacity(all.len() * self.seeds.get());
+        let mut known = HashSet::new();
         for training in all {
             check_preset(&training).map_err(|error| SpecError::new("vary", format!("cannot be: {error}")))?;
             for number in 0..self.seeds.get() as u64 {
                 let mut training = training.clone();
                 let runs = training.workload_mut().map_or_else(Vec::new, |workload| workload.runs_mut());
                 runs.into_iter().for_each(|run| *run.seed = run.seed.wrapping_add(number));
+                if !known.insert(computation(&training)) {
+                    let same = training.training().map_or_else(String::new, |it| it.summary());
+                    return broken("vary", format!("makes the same training twice: {same}; leave one of them out"));
+                }
                 seeded.push(training);
             }
         }
@@ -190,8 +197,8 @@ fn range(text: &str) -> Option<Result<Vec<String>, String>> {
     };
     let (Some(count), Some(spacing), true) = (count, spacing, from < to && parts.next().is_none()) else {
         return Some(Err(format!(
-            "expected FROM..TO:COUNT with FROM below TO and 2 to {MOST_VALUES} values, and :log only for positive ends, \
-             found {text}"
+            "expected values such as 0.001, 0.01, or a range such as 0.0001..0.01:5:log, which rises, has 2 to \
+             {MOST_VALUES} values, and with :log positive ends; found {text}"
         )));
     };
     let is_whole = [from, to].iter().all(|end| end.fract() == 0.0) && to - from >= (count - 1) as f64;

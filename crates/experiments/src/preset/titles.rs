@@ -53,11 +53,15 @@ impl Preset {
         }
     }
 
-    /// Lists what varies in a grid, such as `learning_rate=1e-4..1e-2:5:log` and `3 seeds`; nothing for another preset.
+    /// Lists what varies in a grid, such as `5 learning rates` and `3 seeds`; nothing for another preset.
     fn varied(&self) -> Vec<String> {
         let Preset::Grid(grid) = self else { return Vec::new() };
+        let values = |Variation { setting, values, .. }: &Variation| {
+            let name = setting.rsplit('.').next().unwrap_or(setting).replace('_', " ");
+            format!("{} {name}{}", values.len(), if name.ends_with('s') { "" } else { "s" })
+        };
         let seeds = (grid.seeds.get() > 1).then(|| format!("{} seeds", grid.seeds.get()));
-        grid.vary.iter().map(Variation::to_string).chain(seeds).collect()
+        grid.vary.iter().map(values).chain(seeds).collect()
     }
 
     /// Returns the built-in preset from whose settings the title is made, as in `Fig. 1c, changed: σ = 0.5`; without

@@ -236,7 +236,7 @@ pub fn differing_fields(before: &Preset, now: &Preset) -> Vec<Difference> {
     let (kind, places) = (now.kind(), now.places());
     let [before, now] = [before, now].map(|preset| {
         let mut tree = serde_json::to_value(preset).expect("a preset holds nothing that JSON cannot express");
-        prune(&mut tree);
+        prune(&mut tree, &FREE);
         tree
     });
     let mut differences = Vec::new();
@@ -248,10 +248,13 @@ pub fn differing_fields(before: &Preset, now: &Preset) -> Vec<Difference> {
     differences
 }
 
-/// Formats what a training computes, as a text that is equal for trainings without [`differing_fields`].
+/// The fields that say how often a training is recorded.
+const RECORDING: [&str; 5] = ["log_every", "checkpoint_every", "keep_every", "measure_every", "sample"];
+
+/// Formats what a training computes, as a text that is equal for trainings that learn the same.
 pub fn computation(training: &Preset) -> String {
     let mut tree = serde_json::to_value(training).expect("a preset holds nothing that JSON cannot express");
-    prune(&mut tree);
+    prune(&mut tree, &[&FREE[..], &RECORDING].concat());
     tree.to_string()
 }
 
@@ -265,13 +268,13 @@ pub fn trained_together(config: &str) -> Option<String> {
 }
 
 /// Removes the fields that need not be equal, of the preset and of its runs.
-fn prune(tree: &mut Value) {
+fn prune(tree: &mut Value, free: &[&str]) {
     match tree {
         Value::Object(fields) => {
-            fields.retain(|name, _| !FREE.contains(&name.as_str()));
-            fields.values_mut().for_each(prune);
+            fields.retain(|name, _| !free.contains(&name.as_str()));
+            fields.values_mut().for_each(|field| prune(field, free));
         }
-        Value::Array(elements) => elements.iter_mut().for_each(prune),
+        Value::Array(elements) => elements.iter_mut().for_each(|element| prune(element, free)),
         _ => {}
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 use serde::{Deserialize, Serialize};
-use valleyscope_engine::optimizer::RuleSpec;
+use valleyscope_engine::optimizer::{RuleSpec, ShownSetting};
 use valleyscope_engine::quantity::{LearningRate, MeasureInterval, Processes, number_text};
 use valleyscope_engine::setting::SettingValue;
 use valleyscope_engine::simulation::OptimizerSpec;
@@ -146,10 +146,13 @@ impl Common<'_> {
         self.name.unwrap_or(self.rule.name())
     }
 
-    /// Describes what usually varies among trainings, such as `FOCUS, η 0.001, batch 128, seed 1`.
+    /// Describes what usually varies among trainings, such as `FOCUS, γ 0.4, η 0.001, batch 128, seed 1`.
     pub fn summary(&self) -> String {
         let Common { learning_rate, batch_size, seed, .. } = self;
-        format!("{}, η {}, batch {batch_size}, seed {seed}", self.label(), number_text(learning_rate.get()))
+        let settings = self.rule.shown_settings(&RuleSpec::in_training(self.rule.kind()), |_| true).into_iter();
+        let settings = settings.filter(|it| !it.is_usual).filter_map(ShownSetting::said);
+        let settings: String = settings.map(|text| format!(", {text}")).collect();
+        format!("{}{settings}, η {}, batch {batch_size}, seed {seed}", self.label(), number_text(learning_rate.get()))
     }
 }
 
