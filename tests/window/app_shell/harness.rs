@@ -164,6 +164,7 @@ impl App {
             session: begin.storage.cloned().unwrap_or_default(),
             store: begin.keeps_session.then(|| Store::new(folder.path().join("app.ron"))),
             training: TrainingPaths {
+                are_runs_named: false,
                 runs: Some(begin.runs.map_or_else(|| folder.path().join("runs"), Path::to_owned)),
                 worker: Some(worker.program()),
                 worker_folder: Some(worker),
