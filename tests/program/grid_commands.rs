@@ -29,7 +29,7 @@ fn varying_settings_are_refused_before_anything_is_written() {
     let sandbox = Sandbox::new();
     for (args, words) in [
         (&["--vary", "learning_rate"][..], ["expected SETTING=VALUE,VALUE,…", "learning_rate"]),
-        (&["--vary", "learning_rate=1..0:3"], ["expected FROM..TO:COUNT", "1..0:3"]),
+        (&["--vary", "learning_rate=1..0:3"], ["a range such as 0.0001..0.01:5:log", "1..0:3"]),
         (&["--vary", "learning_rate=0.1,0.1"], ["takes the value 0.1 twice", "learning_rate"]),
         (&["--vary", "nose=1,2"], ["cannot be", "nose"]),
         (&["--vary", "learning_rate=0.1,-1"], ["cannot be", "learning_rate=-1"]),
@@ -70,7 +70,7 @@ fn the_trainings_of_a_grid_are_put_into_the_queue() {
         assert!(line.contains(name.as_str()), "{line}");
     }
     // The title says what varies.
-    assert!(stdout(&list).contains("learning_rate=1e-4,1e-3"), "{}", stdout(&list));
+    assert!(stdout(&list).contains("2 learning rates, 2 seeds"), "{}", stdout(&list));
     // Settings and a grid of another preset.
     let output = sandbox.run(&[
         "queue",

@@ -249,7 +249,7 @@ fn results_are_means_of_the_best_learning_rate_with_deviations_over_seeds() {
 fn a_table_of_a_grid_has_a_row_for_each_combination() {
     let table = String::from_utf8(whole().csv().expect("memory takes all that is written")).expect("text");
     let rows: Vec<String> = table.lines().map(|row| row.replace("\"FOCUS, γ = 0.2\"", "FOCUS")).collect();
-    assert_eq!(rows[0], "optimizer,batch_size,learning_rate,mean,std,seeds");
+    assert_eq!(rows[0], "optimizer,batch_size,learning_rate,test_loss,test_loss_std,seeds");
     assert_eq!(rows.len(), 1 + 3 * 4 * 3);
     let mut seen = std::collections::BTreeSet::new();
     for row in &rows[1..] {
@@ -363,8 +363,8 @@ fn a_best_learning_rate_at_the_edge_of_those_tried_is_marked_with_what_to_try() 
     let result = at_edges();
     let sentence = "the best learning rate is at the edge of the learning rates tried, 0.001 to 0.1: widen them";
     let remarks = [
-        format!("Signum, batch size 2, 32: {sentence} above 0.1 (`--vary learning_rate=1`)"),
-        format!("Signum, batch size 8: {sentence} below 0.001 (`--vary learning_rate=0.0001`)"),
+        format!("Signum, batch size 2, 32: {sentence} above 0.1 (`--vary learning_rate=0.001,0.01,0.1,1`)"),
+        format!("Signum, batch size 8: {sentence} below 0.001 (`--vary learning_rate=0.0001,0.001,0.01,0.1`)"),
     ];
     assert_eq!(result.remarks, remarks);
     let svg = drawn(&result, 85.0);
@@ -750,7 +750,7 @@ fn other_axes_and_values_are_asked_for_on_the_command_line() {
     assert!(has(&best_sizes, "with the best batch size") && has(&best_sizes, "Adam"), "{best_sizes:?}");
     let output = figure(&sandbox, &["grid.ron", "--runs", "all", "--x", "optimizer", "--best-over", "batch_size"]);
     let advice = "the best batch size is at the edge of the batch sizes tried, 2 to 8: widen them above 8";
-    expect(&output, 0, &["24 of 24", advice, "(`--vary batch_size=32`)"]);
+    expect(&output, 0, &["24 of 24", advice, "(`--vary batch_size=2,8,32`)"]);
     let parallel = drawn(&["--parallel"], &["24 of 24"]);
     for label in ["optimizer", "batch size", "learning rate", "test loss", "Adam", "8", "0.01"] {
         assert!(has(&parallel, label), "{label} is not among {parallel:?}");
@@ -765,8 +765,8 @@ fn other_axes_and_values_are_asked_for_on_the_command_line() {
         0,
         &[
             "16 of 16 trainings were found in all",
-            &format!("Adam, batch size 2, 8: {edge} (`--vary learning_rate=0.1`)"),
-            &format!("Signum, batch size 2, 8: {edge} (`--vary learning_rate=0.1`)"),
+            &format!("Adam, batch size 2, 8: {edge} (`--vary learning_rate=0.001,0.01,0.1`)"),
+            &format!("Signum, batch size 2, 8: {edge} (`--vary learning_rate=0.001,0.01,0.1`)"),
         ],
     );
     let output = figure(&sandbox, &["grid.ron", "--runs", "all", "--vary", "batch_size=8,16", "--seeds", "1"]);
@@ -787,7 +787,7 @@ fn the_settings_of_a_plain_preset_vary_on_the_command_line() {
     let vary = ["mnist", "--vary", "learning_rate=1e-3,1e-2", "--seeds", "2"];
     let output = figure(&sandbox, &vary);
     let advice = "the best learning rate is at the edge of the learning rates tried, 0.001 to 0.01: widen them below 0.001 \
-                  (`--vary learning_rate=0.0001`)";
+                  (`--vary learning_rate=0.0001,0.001,0.01`)";
     expect(&output, 0, &["4 of 4 trainings were found in", advice]);
     let svg = svg(&sandbox);
     assert!(svg.contains(">learning rate<") && svg.contains(">≤<"), "{svg}");
@@ -836,7 +836,7 @@ fn undrawable_grids_are_refused() {
     );
     refused(&with(&["--x", "lr", "--best-over", "lr"]), &["expected two settings, found learning_rate for both axes"]);
     refused(&with(&["--x", "lr", "--parallel"]), &["--parallel", "cannot be used with"]);
-    refused(&with(&["--vary", "learning_rate=1..0:3"]), &["expected FROM..TO:COUNT", "1..0:3"]);
+    refused(&with(&["--vary", "learning_rate=1..0:3"]), &["a range such as 0.0001..0.01:5:log", "1..0:3"]);
     refused(&with(&["--vary", "lr=0.1", "--quick"]), &["--quick", "runs that are there"]);
     let twice = ["--vary", "learning_rate=0.1", "--vary", "learning_rate=0.01"];
     refused(&with(&twice), &["varies `learning_rate` a second time"]);

@@ -152,7 +152,7 @@ fn variations_are_refused_with_what_is_expected() {
     for text in ["", "learning_rate", "=1,2", "learning_rate=", "learning_rate=1,,2", "learning_rate=1,"] {
         refused(text, &[form]);
     }
-    let range = "expected FROM..TO:COUNT with FROM below TO and 2 to 1000 values";
+    let range = "a range such as 0.0001..0.01:5:log, which rises, has 2 to 1000 values";
     for text in [
         "1..0:3",
         "1..1:3",
@@ -176,7 +176,7 @@ fn grids_that_cannot_be_trained_are_refused_with_their_position() {
     let refused = |part: &str, replacement: &str, mark: &str, words: &[&str]| {
         refused_in(GOOD, part, replacement, mark, words);
     };
-    refused(rates, "\"learning_rate=1..0:3\"", "learning_rate", &["expected FROM..TO:COUNT", "1..0:3"]);
+    refused(rates, "\"learning_rate=1..0:3\"", "learning_rate", &["a range such as 0.0001..0.01:5:log", "1..0:3"]);
     refused(rates, "\"learning_rate=0.1, 0.1\"", "learning_rate", &["takes the value 0.1 twice"]);
     refused(rates, "\"optimizer=Lion\"", "\"optimizer", &["`vary[1]` varies `optimizer` a second time"]);
     refused(rates, "\"nose=1, 2\"", "\"nose", &["`vary[1]` cannot be", "nose"]);

@@ -541,6 +541,23 @@ fn notes_are_shown_and_hidden() {
 }
 
 #[test]
+fn the_notes_are_as_high_as_their_text_in_the_window_and_in_a_presentation() {
+    let built_in = built_ins().iter().find(|built_in| built_in.name == "lesson").expect("it is built in");
+    let mut app = App::begin(Begin { preset: Some(built_in.text), size: [1280.0, 720.0], ..Begin::default() });
+    for (key, place) in [(Key::N, "the window"), (Key::F11, "a presentation"), (Key::PageDown, "its next step")] {
+        app.key(key);
+        let rect = |node: Node<'_>| node.rect();
+        let heading = rect(app.harness.get_by_role_and_label(Role::Label, &format!("Speaker notes {} / 7", 1 + usize::from(key == Key::PageDown))));
+        let text = rect(app.harness.get_by_label_contains(if key == Key::PageDown { "Watch the run from" } else { "Look at the" }));
+        let landscape = rect(app.harness.get_by_role_and_label(Role::Canvas, "Landscape"));
+        let timeline = rect(app.harness.get_by_role_and_label(Role::Slider, "Timeline"));
+        assert!(landscape.bottom() <= heading.top(), "{place}: the landscape, {landscape}, covers {heading}");
+        assert!(heading.bottom() <= text.top() && text.bottom() <= timeline.top(), "{place}: {text}, {timeline}");
+        assert!(timeline.top() - text.bottom() < 40.0, "{place}: {text}, {timeline}");
+    }
+}
+
+#[test]
 fn the_end_lists_what_was_seen_and_opens_the_next_lesson() {
     let mut app = presenting_built_in("lesson", [1280.0, 720.0]);
     (0..6).for_each(|_| app.key(Key::PageDown));

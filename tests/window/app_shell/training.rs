@@ -525,7 +525,7 @@ fn results_of_several_runs_are_plotted_over_a_setting_that_varies() {
     assert!(app.shows("Last test loss, with the standard error over seeds"));
     // Signum's best is at the end of those tried.
     let edge = "the best learning rate is at the edge of the learning rates tried, 0.001 to 0.1: widen them above 0.1";
-    assert!(app.shows(&format!("Signum: {edge} (“--vary learning_rate=1”)")));
+    assert!(app.shows(&format!("Signum: {edge} (“--vary learning_rate=0.001,0.01,0.1,1”)")));
     assert!(!app.shows("runs have finished"));
     app.button("Curves").settle();
     assert!(app.harness.query_by_label(losses).is_none());

@@ -342,7 +342,7 @@ fn results_are_exported_as_figure_and_table() {
     let csv = String::from_utf8(export(&mut app, "Data", &[], "results.csv")).expect("it is text");
     let mut rows: Vec<&str> = csv.lines().collect();
     rows[1..].sort_unstable();
-    assert_eq!((rows[0], rows.len()), ("optimizer,learning_rate,mean,std,seeds", 1 + 6));
+    assert_eq!((rows[0], rows.len()), ("optimizer,learning_rate,test_loss,test_loss_std,seeds", 1 + 6));
     for (row, index) in rows[1..].iter().zip(0..) {
         let (optimizer, rate) = (index / 3, index % 3);
         let start = format!("{},{},", ["Adam", "Signum"][optimizer], ["0.001", "0.01", "0.1"][rate]);
