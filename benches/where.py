@@ -11,7 +11,7 @@ into FOLDER; the run folders stay there, so that the command, repeated, goes on 
 means over the last half of the steps; "early" is the mean over steps up to a fifth.
 
 `mnist`: batches of 2 to 1024, 400 steps, nine learning rates; ten seeds up to batches of 256, then three. The learning
-rate is chosen and the optimizers are compared by the same seeds, as in the scan of the paper.
+rate is chosen and the optimizers are compared by the same seeds, as in the paper.
 `gpt2`: a GPT-2 of two layers of width 64 on characters, 300 steps; five learning rates with one seed, then three other
 seeds by which the optimizers are compared.
 `triangle`: at how many decided pixels of a measured sweep most of the nearest decided pixels, its own others or those of
@@ -103,26 +103,42 @@ def together(all_measures):
     return {key: statistics.fmean(values) if values else None for key, values in known.items()}
 
 
-def mnist(args):
-    def spec(optimizers, batches, seeds):
-        rules = ", ".join(f"(rule: {RULES[name].format('gamma: 0.2, decay: Average' if name == 'FOCUS' else '')})"
-                          for name in optimizers)
-        return (f'MnistScan(version: 1, title: "Where is my training? MNIST", scan: (optimizers: [{rules}], '
-                f"batch_sizes: {batches}, learning_rates: (from: 0.00003, to: 0.03, count: 9), replicates: {seeds}, "
-                f'steps: 400, seed: 0, data: Folder("{args.data}"), device: Cpu))\n')
+def grid(args, name, batches, seeds):
+    """Trains a grid of MNIST, and returns the test loss of each run by optimizer, batch size, learning rate and seed."""
+    rules = ", ".join(RULES[name].format("gamma: 0.2, decay: Average" if name == "FOCUS" else "") for name in RULES)
+    preset, runs = args.out / f"{name}.ron", args.out / name
+    preset.write_text(
+        f'Grid(version: 1, title: "Where is my training? MNIST", base: Mnist(version: 1, runs: [(optimizer: Adam(), '
+        f"learning_rate: 0.001, batch_size: {batches[0]}, steps: 400, log_every: 400, eval_every: 400, "
+        f'checkpoint_every: 0, measure_every: 0, data: Folder("{args.data}"), device: Cpu)]), '
+        f'vary: ["optimizer={rules}", "batch_size={",".join(map(str, batches))}", "learning_rate=0.00003..0.03:9:log"], '
+        f"seeds: {seeds})\n"
+    )
+    what = ["queue", "run"] if (runs / "queue").exists() else ["train", preset]
+    if not (args.out / f"{name}.done").exists():
+        subprocess.run([args.valleyscope, *what, "--runs", runs, "--worker", args.worker], check=True)
+        (args.out / f"{name}.done").touch()
+    losses = {}
+    for run in runs.glob("*/events.jsonl"):
+        found = events(run.parent)
+        of = next(event for event in found if event["event"] == "started")
+        loss = [event["test_loss"] for event in found if event["event"] == "eval"][-1]
+        cap = min(loss, 100.0) if isinstance(loss, float) and loss == loss else 100.0
+        losses[of["optimizer"], of["batch_size"], of["learning_rate"], of["seed"]] = cap
+    return losses
 
-    for name, batches, seeds in [("scan-small", [2, 4, 8, 16, 32, 64, 128, 256], 10), ("scan-large", [512, 1024], 3)]:
-        scanned = train(args.out / name, spec(RULES, batches, seeds), args.worker)
-        rates = next(event for event in scanned if event["event"] == "started")["scan"]["learning_rates"]
+
+def mnist(args):
+    for name, batches, seeds in [("grid-small", [2, 4, 8, 16, 32, 64, 128, 256], 10), ("grid-large", [512, 1024], 3)]:
+        trained = grid(args, name, batches, seeds)
+        rates = sorted({rate for _, _, rate, _ in trained})
         for batch in batches:
             losses, edges = {}, []
-            for point in scanned:
-                if point["event"] == "grid_point" and point["batch_size"] == batch:
-                    cap = [[min(loss, 100.0) if isinstance(loss, float) and loss == loss else 100.0 for loss in seeds_of]
-                           for seeds_of in point["test_loss"]]
-                    best = min(range(len(cap)), key=lambda rate: statistics.fmean(cap[rate]))
-                    losses[point["optimizer"]] = (rates[best], cap[best])
-                    edges += [point["optimizer"]] if best in (0, len(rates) - 1) else []
+            for optimizer in RULES:
+                tried = [[trained[optimizer, batch, rate, seed] for seed in range(seeds)] for rate in rates]
+                best = min(range(len(tried)), key=lambda rate: statistics.fmean(tried[rate]))
+                losses[optimizer] = (rates[best], tried[best])
+                edges += [optimizer] if best in (0, len(rates) - 1) else []
             found = []
             for seed in range(seeds):
                 config = (f'Mnist(version: 1, title: "Adam, batches of {batch}", runs: [(optimizer: Adam(), '
@@ -203,6 +219,7 @@ def main():
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--worker", default="valleyscope-train", help="the worker [default: that on the PATH]")
+    parser.add_argument("--valleyscope", default="valleyscope", help="the program [default: that on the PATH]")
     parser.add_argument("--batches", type=int, nargs="*", help="only these batches (gpt2)")
     args = parser.parse_args()
     args.data = args.data.resolve()
