@@ -86,7 +86,7 @@ fn results(result: &GridResult) -> GridPlot {
         Series { color: curve.color, marker: curve.marker, is_joined, points: points.collect() }
     });
     let series: Vec<Series> = series.collect();
-    let is_positive = series.iter().flat_map(Series::known).all(|(_, point)| !(point.value <= 0.0));
+    let is_positive = series.iter().flat_map(Series::known).all(|(_, point)| point.value > 0.0 || point.value.is_nan());
     let scale = if is_positive { AxisScale::Log } else { AxisScale::Linear };
     GridPlot::new(None, &result.result.title, scale, Vec::new(), series)
 }

@@ -308,7 +308,7 @@ fn run_several(
                     conclude(&mut work, outcome);
                 }
             };
-            std::thread::scope(|scope| (0..at_once).for_each(|_| drop(scope.spawn(&train))));
+            std::thread::scope(|scope| (0..at_once).for_each(|_| drop(scope.spawn(train))));
         }
         Ok(None) => works.into_iter().for_each(|mut work| conclude(&mut work, Ok(Ended::Stopped))),
         Err(error) => {
