@@ -12,8 +12,8 @@ use crate::app::widgets::theme::primary_button;
 
 /// The largest share of the window's height that the notes take.
 const NOTES_SHARE: f32 = 0.22;
-/// The height of their heading, in points.
-const HEADING: f32 = 24.0;
+/// The side of the button that hides them, in points.
+const CLOSE: f32 = 20.0;
 /// The largest width of the end of a lesson, in points, and its largest share of the window.
 const END_WIDTH: f32 = 660.0;
 const END_SHARE: f32 = 0.8;
@@ -26,22 +26,26 @@ impl LandscapeTab {
             "" => RichText::new("This step has no notes.").weak(),
             notes => RichText::new(notes),
         };
-        let (frame, gap) = (Frame::side_top_panel(ui.style()), ui.spacing().item_spacing.y);
+        let (frame, spacing) = (Frame::side_top_panel(ui.style()), ui.spacing());
         let [width, most] = [ui.available_width(), NOTES_SHARE * ui.ctx().content_rect().height()];
         let font = TextStyle::Body.resolve(ui.style());
-        let room = width - frame.total_margin().sum().x - ui.spacing().scroll.allocated_width();
+        let room = width - frame.total_margin().sum().x - spacing.scroll.allocated_width();
         let lines = ui.painter().layout(text.text().to_owned(), font, ui.visuals().text_color(), room);
-        let height = frame.total_margin().sum().y + HEADING + 2.0 * gap + lines.size().y;
+        let heading = spacing.interact_size.y.max(ui.text_style_height(&TextStyle::Body)).max(CLOSE);
+        // With the line above the panel.
+        let around = frame.total_margin().sum().y + ui.visuals().widgets.noninteractive.bg_stroke.width;
+        let height = (around + heading + 2.0 * spacing.item_spacing.y + lines.size().y).ceil();
         let mut is_hidden = false;
         Panel::bottom("speaker notes").resizable(false).exact_size(height.min(most)).show(ui, |ui| {
             ui.horizontal(|ui| {
                 ui.strong(format!("Speaker notes {} / {}", index + 1, lesson.len()));
                 ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                    let hide = icon_button(ui, Icon::Close, 20.0, "Hide the speaker notes", "Hide (N)");
+                    let hide = icon_button(ui, Icon::Close, CLOSE, "Hide the speaker notes", "Hide (N)");
                     is_hidden = hide.clicked();
                 });
             });
-            let notes = ScrollArea::vertical().id_salt(("notes", index)).auto_shrink(false);
+            // egui's least height would make the panel higher than its size, and cut off its upper part.
+            let notes = ScrollArea::vertical().id_salt(("notes", index)).auto_shrink(false).min_scrolled_height(0.0);
             notes.show(ui, |ui| ui.label(text));
         });
         self.has_notes &= !is_hidden;
