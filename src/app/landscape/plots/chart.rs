@@ -12,6 +12,7 @@ use crate::app::widgets::icons::text_color;
 use crate::app::widgets::plot::{
     CurveEnd, LeavingCurve, PlotAxis, PlotFrame, PlotPainter, ShownPlot, beyond, describe, readout,
 };
+use crate::app::widgets::theme::text_width;
 use crate::draw::{CurvePoint, DiagnosticCurve, Part, middle, parts, range_in_view};
 
 /// The width of curves, and of those of branches, in points.
@@ -24,11 +25,11 @@ const MARK_DASH: [f32; 2] = [4.0, 2.47];
 /// The height of the strip above the curves that shows who is ahead, and the gap below it, in heights of small letters.
 const STRIP: f32 = 1.3;
 const STRIP_GAP: f32 = 0.3;
-/// The largest part of a plot that a strip with captions takes, and the height of one without, in heights of small letters.
+/// The largest part of a plot that the strip takes.
 const MOST_STRIP: f32 = 0.4;
-const BARE_STRIP: f32 = 0.4;
-/// The opacity of a strip with captions.
 const STRIP_OPACITY: f32 = 0.3;
+/// The space beside a caption in the strip, in points.
+const CAPTION_GAP: f32 = 2.0;
 /// The opacity of marks that do not hold.
 const STALE: f32 = 0.4;
 
@@ -99,16 +100,23 @@ impl ChartLead {
         format!("{who} ahead from step {from} to {to}")
     }
 
-    /// Returns the captions of the interval in a plot of the loss or of another metric, from the longest to a letter.
-    fn captions(&self, is_loss: bool) -> Vec<String> {
+    /// Returns the longer and the shorter caption of the interval in a plot of the loss or of another metric.
+    fn captions(&self, is_loss: bool) -> [String; 2] {
         if self.names.is_empty() {
-            return ["no clear leader", "no leader"].map(str::to_owned).to_vec();
+            return ["no clear leader", "no leader"].map(str::to_owned);
         }
-        let names = self.names.join(", ");
-        let letters =
-            self.names.iter().map(|name| name.chars().take(1).collect::<String>()).collect::<Vec<_>>().join(", ");
+        let names = self.names.join(" or ");
         let of = if is_loss { "" } else { " in loss" };
-        vec![format!("{names} ahead{of}"), names, letters]
+        [format!("{names} ahead{of}"), names]
+    }
+
+    /// Returns the longest caption that fits into the interval in a chart of this width in points, if one does.
+    fn caption(&self, chart: &Chart<'_>, width: f32, width_of: impl Fn(&str) -> f32) -> Option<String> {
+        let [from, to] = chart.x;
+        let [left, right] = self.positions.map(|position| position.clamp(from, to));
+        let room = (right - left) / (to - from) * f64::from(width);
+        let captions = self.captions(chart.metric == DiagnosticMetric::Loss);
+        captions.into_iter().find(|caption| f64::from(width_of(caption) + CAPTION_GAP) < room)
     }
 }
 
@@ -141,18 +149,20 @@ impl Chart<'_> {
             false => self.to_come,
         };
         let mut y = self.y.unwrap_or_else(fitted);
+        let size = ui.available_size() - vec2(self.gutter, 0.0);
+        let (font, area) = (TextStyle::Small.resolve(ui.style()), PlotFrame::area(size));
         // The part of the plot's height that a small letter takes.
-        let letter = TextStyle::Small.resolve(ui.style()).size / PlotFrame::area(ui.available_size()).y.max(1.0);
-        let has_captions = STRIP * letter <= MOST_STRIP;
-        let strip = if has_captions { STRIP } else { BARE_STRIP };
-        if self.y.is_none() && !self.leads.is_empty() {
-            y[1] = y[0] + (y[1] - y[0]) / f64::from(1.0 - ((strip + STRIP_GAP) * letter).min(0.5));
+        let letter = font.size / area.y.max(1.0);
+        let fits = |lead: &ChartLead| lead.caption(self, area.x, |text| text_width(ui, &font, text)).is_some();
+        let has_strip = STRIP * letter <= MOST_STRIP && self.leads.iter().any(fits);
+        if self.y.is_none() && has_strip {
+            y[1] = y[0] + (y[1] - y[0]) / f64::from(1.0 - ((STRIP + STRIP_GAP) * letter).min(0.5));
         }
-        let strip = f64::from(strip * letter) * (y[1] - y[0]);
+        let strip = f64::from(STRIP * letter) * (y[1] - y[0]);
         let [x_scale, y_scale] = self.scales;
         let frame = PlotFrame {
             axes: [PlotAxis::new(x_scale, self.x), PlotAxis::new(y_scale, y)],
-            size: ui.available_size() - vec2(self.gutter, 0.0),
+            size,
             is_moved: [true, self.y.is_some()],
             pointer: self.hover,
         };
@@ -162,7 +172,9 @@ impl Chart<'_> {
         let (named, opacity) = (ui.visuals().hyperlink_color, branch_curve_opacity(ui.visuals()));
         let (theme, neutral) = (ui.theme(), ui.visuals().text_color());
         let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.key())), |plot| {
-            self.draw_leads(plot, [y[1] - strip, y[1]], neutral, has_captions.then_some(theme));
+            if has_strip {
+                self.draw_leads(plot, [y[1] - strip, y[1]], area.x, (neutral, theme));
+            }
             for ChartMark { position, label, holds, marked } in &self.marks {
                 let color = match (label, holds) {
                     (None, _) => mark.gamma_multiply(0.8),
@@ -178,7 +190,7 @@ impl Chart<'_> {
             }
             self.draw_branches(plot, opacity);
             self.draw(plot, near);
-            self.labels(plot, y, cursor);
+            self.labels(plot, y, has_strip, cursor);
             if let Some(position) = self.cursor {
                 plot.line(&plot.upright(position), Stroke::new(1.5, cursor), Dash::Solid);
             }
@@ -209,12 +221,12 @@ impl Chart<'_> {
     /// Writes the words of marks next to their lines, on the side with more room, at the top or at the bottom of the
     /// plot: where the curves are further away. Neighbours are in different lines. Words without enough room are left
     /// out, as the timeline has them, too.
-    fn labels(&self, plot: &PlotPainter, y: [f64; 2], color: Color32) {
+    fn labels(&self, plot: &PlotPainter, y: [f64; 2], has_strip: bool, color: Color32) {
         let labelled = self.marks.iter().filter_map(|mark| Some((*mark, mark.label.as_deref()?)));
         let middle = 0.5 * (self.x[0] + self.x[1]);
         let is_low = self.is_low_near(labelled.clone().map(|(mark, _)| mark.position), y);
         // Below the names of those who are ahead.
-        let first = usize::from(!self.leads.is_empty() && is_low);
+        let first = usize::from(has_strip && is_low);
         for (index, (mark, label)) in labelled.enumerate() {
             let (position, opacity) = (mark.position, if mark.holds { 1.0 } else { STALE });
             let is_right = position > middle;
@@ -239,23 +251,19 @@ impl Chart<'_> {
         }
     }
 
-    /// Draws a strip along the upper edge, from `low` to `high`, in the colours of those who are ahead. In a theme, it has
-    /// as much of a caption as fits.
-    fn draw_leads(&self, plot: &PlotPainter, [low, high]: [f64; 2], neutral: Color32, captions: Option<Theme>) {
+    /// Draws a strip along the upper edge, from `low` to `high`, in the colours of those who are ahead, with the captions
+    /// that fit.
+    fn draw_leads(&self, plot: &PlotPainter, [low, high]: [f64; 2], width: f32, (neutral, theme): (Color32, Theme)) {
         for lead in &self.leads {
             let x = lead.positions.map(|position| position.clamp(self.x[0], self.x[1]));
             let none = [neutral.gamma_multiply(0.5)];
             let colors = if lead.colors.is_empty() { &none[..] } else { &lead.colors[..] };
             let height = (high - low) / colors.len() as f64;
-            let opacity = if captions.is_some() { STRIP_OPACITY } else { 1.0 };
             for (color, index) in colors.iter().zip(0..) {
                 let top = high - height * f64::from(index);
-                plot.band(x.map(|x| [x, top - height, top]).into_iter(), color.gamma_multiply(opacity));
+                plot.band(x.map(|x| [x, top - height, top]).into_iter(), color.gamma_multiply(STRIP_OPACITY));
             }
-            let Some(theme) = captions else { continue };
-            let [left, right] = x.map(|x| plot.at([x, high]).x);
-            let mut captions = lead.captions(self.metric == DiagnosticMetric::Loss).into_iter();
-            if let Some(caption) = captions.find(|caption| plot.width(caption) + 2.0 < right - left) {
+            if let Some(caption) = lead.caption(self, width, |text| plot.width(text)) {
                 let color = if let [color] = lead.colors[..] { text_color(color, theme) } else { neutral };
                 plot.text([0.5 * (x[0] + x[1]), 0.5 * (low + high)], Align2::CENTER_CENTER, &caption, color);
             }
@@ -440,8 +448,8 @@ mod tests {
         };
         let both = of(&["Signum", "FOCUS"]);
         assert_eq!(both.description(), "Signum and FOCUS are ahead from step 10 to 1\u{2009}200");
-        assert_eq!(both.captions(true), ["Signum, FOCUS ahead", "Signum, FOCUS", "S, F"]);
-        assert_eq!(of(&["Adam"]).captions(false), ["Adam ahead in loss", "Adam", "A"]);
+        assert_eq!(both.captions(true), ["Signum or FOCUS ahead", "Signum or FOCUS"]);
+        assert_eq!(of(&["Adam"]).captions(false), ["Adam ahead in loss", "Adam"]);
         assert!(of(&[]).description().starts_with("No optimizer is clearly ahead"));
         assert_eq!(of(&[]).captions(true)[0], "no clear leader");
     }
