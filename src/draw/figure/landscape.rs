@@ -1,5 +1,6 @@
 //! The figure of one or more landscapes: the trajectories of their optimizers, and plots of the loss.
 
+use std::slice;
 use std::sync::Arc;
 
 use egui::{Align, Color32, Pos2, Rect, Stroke, Vec2, pos2, vec2};
@@ -58,6 +59,9 @@ const PIXEL: f32 = 1.0 / 3.0;
 const PX_PER_POINT: f64 = 4.0;
 const PARTICLE_WIDTH: f32 = 0.35;
 const PARTICLE_OPACITY: f32 = 0.45;
+/// The radius of particles along the valley, and the width of their outlines.
+const POINT: f32 = 0.9;
+const OUTLINE: f32 = 0.2;
 /// The width of the dark line behind that of a mean.
 const HALO: f32 = 2.2;
 
@@ -97,6 +101,8 @@ struct Track {
     marker: Marker,
     mean: Vec<[f64; 2]>,
     particles: Vec<Vec<[f64; 2]>>,
+    /// The particles at the last step.
+    cloud: Vec<[f64; 2]>,
 }
 
 /// An entry of the legend.
@@ -129,7 +135,8 @@ impl Figure {
         let keys = keys(&panes, &names, &ensembles);
         let swatch = |key: &Key| Swatch { color: Some(key.pen.color_on(Background::Light)), text: key.text.clone() };
         let mut legend: Vec<Swatch> = keys.iter().map(swatch).collect();
-        let notes = [note_of_particles(trajectories), note_of_run_away(&panes, &ensembles)];
+        let notes =
+            [note_of_particles(trajectories, panes[0].view.is_along_valley()), note_of_run_away(&panes, &ensembles)];
         legend.extend(notes.into_iter().flatten().map(|text| Swatch { color: None, text }));
         let figure = LandscapeFigure {
             names,
@@ -217,12 +224,13 @@ fn filling(ensemble: &Ensemble<'_>) -> Color32 {
     if ensemble.run == 0 { rgb(ensemble.color) } else { Color32::WHITE }
 }
 
-fn note_of_particles(trajectories: &Trajectories) -> Option<String> {
+fn note_of_particles(trajectories: &Trajectories, is_along_valley: bool) -> Option<String> {
     let particles = |run: &TracedRun| run.spec().particles.get();
     let (first, runs) = (particles(&trajectories.runs()[0]), trajectories.runs());
     let count = if runs.iter().all(|run| particles(run) == first) { format!("{first} ") } else { String::new() };
     let deviation = if runs.len() == 1 { ", ± 1 standard deviation" } else { "" };
-    (first > 1).then(|| format!("means of {count}particles{deviation}; thin: single particles"))
+    let single = if is_along_valley { "points: particles at the last step" } else { "thin: single particles" };
+    (first > 1).then(|| format!("means of {count}particles{deviation}; {single}"))
 }
 
 fn note_of_run_away(panes: &[LandscapePlot], ensembles: &[Ensemble<'_>]) -> Option<String> {
@@ -317,8 +325,10 @@ impl LandscapePlot {
         let (start, spread) = ([start.x.get(), start.y.get()], start.spread.get());
         // A view that does not follow the particles keeps its camera.
         let paths = ensembles.iter().map(|ensemble| -> Paths<'_> { (ensemble.mean, ensemble.particles) });
+        let clouds =
+            ensembles.iter().map(|ensemble| -> Paths<'_> { (ensemble.mean, slice::from_ref(&ensemble.cloud)) });
         let camera = view.camera.filter(|_| !view.follow).unwrap_or_else(|| match view.is_along_valley() {
-            true => along_valley(&trajectories.spec().landscape, paths, start),
+            true => along_valley(&trajectories.spec().landscape, clouds, start),
             false => around(paths, start, spread),
         });
         let viewport = Viewport { camera, size_px: [1000.0, (1000.0 * ASPECT) as f32] };
@@ -334,6 +344,7 @@ impl LandscapePlot {
                 marker: ensemble.marker,
                 mean: ensemble.mean.to_vec(),
                 particles: ensemble.particles.to_vec(),
+                cloud: ensemble.cloud.clone(),
             };
             let (start, title) = (run.spec().start, if is_single { String::new() } else { run.title.clone() });
             LandscapePlot {
@@ -452,12 +463,21 @@ impl LandscapePlot {
             painter.draw_uv_axes(&self.landscape, Rect::NOTHING);
         }
         for track in &self.tracks {
-            let color = rgb(track.color).gamma_multiply(PARTICLE_OPACITY);
-            painter.draw_paths(&track.particles, Stroke::new(PARTICLE_WIDTH, color));
+            if !self.view.is_along_valley() {
+                let color = rgb(track.color).gamma_multiply(PARTICLE_OPACITY);
+                painter.draw_paths(&track.particles, Stroke::new(PARTICLE_WIDTH, color));
+                continue;
+            }
+            // Stretched across the valley, paths would fill the panel.
+            let finite = track.cloud.iter().filter(|[x, y]| x.is_finite() && y.is_finite());
+            let points = finite.filter_map(|xy| Some(projection.mark(*xy)?.on(panel)));
+            for at in points.filter(|at| panel.contains(*at)) {
+                canvas.painter.circle(at, POINT, rgb(track.color), Stroke::new(OUTLINE, Color32::BLACK));
+            }
         }
         for track in self.longest_first() {
             for (color, width) in [(Color32::BLACK, HALO), (rgb(track.color), CURVE_WIDTH)] {
-                painter.draw_paths(std::slice::from_ref(&track.mean), Stroke::new(width, color));
+                painter.draw_paths(slice::from_ref(&track.mean), Stroke::new(width, color));
             }
         }
         painter.draw_start(self.start, self.spread);

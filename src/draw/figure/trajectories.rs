@@ -7,6 +7,8 @@ use valleyscope_experiments::view::{Dash, Pen, ViewSettings, simulation_colors};
 
 /// The number of particles of each optimizer whose paths are recorded.
 const PARTICLES: usize = 8;
+/// The largest number of particles of each optimizer that are points at the last step.
+const CLOUD: usize = 1000;
 /// The largest number of points of a path; of longer runs every second step is kept, or every third, and so on.
 const POINTS: u64 = 4000;
 /// The largest number of points of a curve over the steps.
@@ -62,6 +64,8 @@ pub(super) struct Ensemble<'a> {
     pub marker: Marker,
     pub mean: &'a [[f64; 2]],
     pub particles: &'a [Vec<[f64; 2]>],
+    /// The present positions of the first particles.
+    pub cloud: Vec<[f64; 2]>,
     pub history: Vec<Bucket>,
 }
 
@@ -215,17 +219,18 @@ impl TracedRun {
         let marks = markers(optimizers.iter().map(|spec| spec.rule.rule.marker()));
         let all = all.zip(simulation_colors(optimizers).into_iter().zip(marks));
         let enabled = all.filter(|((spec, _), _)| spec.enabled);
-        let known = self.ensembles.iter().zip(self.simulation.histories());
+        let known = self.ensembles.iter().zip(self.simulation.ensembles()).zip(self.simulation.histories());
         let request = PlotRequest { buckets: BUCKETS, log_steps, ..PlotRequest::default() };
         enabled
             .zip(known)
-            .map(|(((_, name), (color, marker)), (paths, history))| Ensemble {
+            .map(|(((_, name), (color, marker)), ((paths, ensemble), history))| Ensemble {
                 run,
                 name,
                 color,
                 marker,
                 mean: &paths.mean,
                 particles: &paths.particles,
+                cloud: ensemble.positions().take(CLOUD).collect(),
                 history: history.view(&request),
             })
             .collect()
