@@ -202,9 +202,9 @@ fn rows_side_by_side(document: &Document, live: &Live) -> Vec<Row> {
     merged.into_iter().map(joined).collect()
 }
 
-/// Sorts rows by their mean losses, the lowest first and diverged ones last. While the run plays, those that do not
-/// clearly differ stay in the order of the last frame, as do all while the pointer is on them.
-fn sorted(mut rows: Vec<Row>, is_playing: bool, state: &mut LegendState, pointer: Option<Pos2>) -> Vec<Row> {
+/// Sorts rows by their mean losses as they are shown, the lowest first and diverged ones last. Equal ones stay in the
+/// order of the last frame, as do all while the pointer is on them.
+fn sorted(mut rows: Vec<Row>, state: &mut LegendState, pointer: Option<Pos2>) -> Vec<Row> {
     let before = |row: &Row| state.order.iter().position(|id| *id == row.id).unwrap_or(usize::MAX);
     rows.sort_by_key(before);
     let is_held = state.area.zip(pointer).is_some_and(|(area, pointer)| area.contains(pointer));
@@ -212,9 +212,7 @@ fn sorted(mut rows: Vec<Row>, is_playing: bool, state: &mut LegendState, pointer
     for end in 1..movable {
         for index in (1..=end).rev() {
             let is_lower = match (&rows[index].mean, &rows[index - 1].mean) {
-                (Some(lower), Some(upper)) if is_playing => lower.is_clearly_below(upper),
-                (Some(lower), Some(upper)) if lower.is_nothing() && upper.is_nothing() => false,
-                (Some(lower), Some(upper)) => lower.mean < upper.mean,
+                (Some(lower), Some(upper)) => rows[index].loss != rows[index - 1].loss && lower.mean < upper.mean,
                 (own, other) => own.is_some() && other.is_none(),
             };
             if !is_lower {
@@ -279,7 +277,7 @@ impl Legend {
         let CanvasLayout { canvas, compact, .. } = *layout;
         let font = layout.font.clone();
         let pointer = ui.input(|input| input.pointer.hover_pos());
-        let mut rows = sorted(rows(spec, index, live), live.is_playing(), &mut live.legend, pointer);
+        let mut rows = sorted(rows(spec, index, live), &mut live.legend, pointer);
         let fold = folded(&mut rows, &live.legend, [live.selected.map(|it| it.optimizer), pointed]);
         let width_of = |text: &str| text_width(ui, &font, text);
         let widest =
@@ -440,7 +438,7 @@ pub(crate) fn show_rows(ui: &mut Ui, document: &mut Document, live: &mut Live, i
             // The widest usual value, so that entries stay where they are while the run goes on.
             let reserved = text_width(ui, &font, &vec![WIDEST_VALUE; document.count()].join(SEPARATOR));
             let pointer = ui.input(|input| input.pointer.hover_pos());
-            let mut rows = sorted(rows_side_by_side(document, live), live.is_playing(), &mut live.legend, pointer);
+            let mut rows = sorted(rows_side_by_side(document, live), &mut live.legend, pointer);
             let chosen_one = live.selected.map(|it| it.optimizer);
             let fold = if is_picture { None } else { folded(&mut rows, &live.legend, [chosen_one, None]) };
             rows.retain(|row| row.shown || !is_picture);
@@ -478,13 +476,13 @@ mod tests {
     use super::*;
 
     fn row(id: u32, loss: f64, diverged: u32) -> Row {
-        let loss = Spread { mean: loss, std: 0.1, min: loss, max: loss };
+        let (loss, printed) = (Spread { mean: loss, std: 0.1, min: loss, max: loss }, significant(loss, 4));
         Row {
             id,
             name: String::new(),
             drawn_name: String::new(),
             value: String::new(),
-            loss: String::new(),
+            loss: printed,
             mean: MeanLoss::of(loss, 100, diverged),
             diverged: String::new(),
             marker: Marker::filled(MarkerShape::Circle),
@@ -503,14 +501,14 @@ mod tests {
         let mut state = LegendState::default();
         let with =
             |losses: [f64; 3]| vec![row(0, losses[0], 0), row(1, losses[1], 0), row(2, losses[2], 0), row(3, -9.0, 1)];
-        assert_eq!(ids(&sorted(with([0.5, 0.5, -1.0]), true, &mut state, None)), [2, 0, 1, 3]);
-        assert_eq!(ids(&sorted(with([0.5, 0.49, -1.0]), true, &mut state, None)), [2, 0, 1, 3], "no clear difference");
-        assert_eq!(ids(&sorted(with([0.5, 0.49, -1.0]), false, &mut state, None)), [2, 1, 0, 3], "at rest");
-        assert_eq!(ids(&sorted(with([0.5, 0.51, -1.0]), false, &mut state, None)), [2, 0, 1, 3], "at rest");
+        assert_eq!(ids(&sorted(with([0.5, 0.5, -1.0]), &mut state, None)), [2, 0, 1, 3]);
+        assert_eq!(ids(&sorted(with([0.5, 0.499_999, -1.0]), &mut state, None)), [2, 0, 1, 3], "equal as shown");
+        assert_eq!(ids(&sorted(with([0.5, 0.4999, -1.0]), &mut state, None)), [2, 1, 0, 3]);
+        assert_eq!(ids(&sorted(with([0.5, 0.51, -1.0]), &mut state, None)), [2, 0, 1, 3]);
         state.area = Some(Rect::from_min_size(pos2(0.0, 0.0), vec2(50.0, 50.0)));
         let on_legend = Some(pos2(20.0, 20.0));
-        assert_eq!(ids(&sorted(with([0.5, -2.0, -1.0]), true, &mut state, on_legend)), [2, 0, 1, 3]);
-        assert_eq!(ids(&sorted(with([0.5, -2.0, -1.0]), true, &mut state, None)), [1, 2, 0, 3]);
+        assert_eq!(ids(&sorted(with([0.5, -2.0, -1.0]), &mut state, on_legend)), [2, 0, 1, 3]);
+        assert_eq!(ids(&sorted(with([0.5, -2.0, -1.0]), &mut state, None)), [1, 2, 0, 3]);
     }
 
     #[test]
