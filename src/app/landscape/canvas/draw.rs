@@ -5,8 +5,8 @@ use std::sync::Arc;
 use eframe::egui_wgpu;
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{
-    Align2, Button, Color32, Painter, Pos2, Rect, Response, RichText, Stroke, TextStyle, Ui, UiBuilder, Vec2,
-    WidgetInfo, pos2,
+    Align2, Button, Color32, Id, LayerId, Order, Painter, Pos2, Rect, Response, RichText, Stroke, TextStyle, Ui,
+    UiBuilder, Vec2, WidgetInfo, pos2,
 };
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, StepTrace};
 use valleyscope_experiments::view::{Dash, SpaceView, SymLog, ViewSettings, Viewport};
@@ -172,7 +172,10 @@ impl LandscapePanel {
             && let Some(xy) = projection.xy((pointer - canvas.min).into())
         {
             let inset_area = layout.inset.as_ref().map_or(Rect::NOTHING, |inset| inset.frame);
-            let taken = [legend_area, key_area, inset_area];
+            let notices = LayerId::new(Order::Tooltip, Id::unique("notices"));
+            let notices =
+                ui.memory(|memory| memory.areas().is_visible(&notices).then(|| memory.area_rect(notices.id)).flatten());
+            let taken = [legend_area, key_area, inset_area, notices.unwrap_or(Rect::NOTHING)];
             let readout = Readout::at(&landscape, xy);
             interaction::draw_readout(&painter, canvas, pointer, &readout, (font, colors), (&taken, &particles));
         }
