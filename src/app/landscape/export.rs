@@ -4,6 +4,7 @@ use std::io::Cursor;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use egui::{ColorImage, Vec2, vec2};
 use valleyscope_engine::simulation::{Record, Simulation};
 use valleyscope_experiments::preset::{LandscapePreset, Preset};
 use valleyscope_experiments::view::ViewSettings;
@@ -13,11 +14,11 @@ use super::LandscapeTab;
 use super::animation_export::{AnimationJob, FrameSteps, is_seen};
 use super::picture::{PictureContent, PictureOptions, PictureStage, PictureSubject};
 use super::plots::TableContents;
-use crate::app::shell::export::{ExportKind, ExportOptions, ExportSource, FileFormat, Made, Preview};
+use crate::app::shell::export::{ExportKind, ExportOptions, ExportSource, FileFormat, Made, Preview, decoded};
 use crate::app::shell::files::FileContent;
 use crate::app::shell::graphics::Graphics;
 use crate::app::shell::jobs::Progress;
-use crate::draw::{Figure, RunPlots, Trajectories, encoded};
+use crate::draw::{Figure, RunPlots, Trajectories, encoded, small_picture};
 use crate::export::TrajectoryArrays;
 use crate::export::animation::EncodeError;
 use crate::export::lesson_page::{LessonPage, notes_page};
@@ -27,6 +28,9 @@ use crate::player::{OptimizerHistory, PlayerCommand};
 const PREVIEW_FRAMES: u64 = 6;
 /// The most bytes of the arrays of a run; of longer runs not every step is written.
 const MOST_BYTES: u64 = 256 << 20;
+/// The size of the picture of a lesson's first step in the preview, in points, and its resolution: two pixels a point.
+const FIRST_STEP: Vec2 = vec2(300.0, 170.0);
+const DPI: f64 = 144.0;
 const CANCELLED: &str = "It was cancelled.";
 
 /// The landscape and its run, as they were when the sheet of exports opened.
@@ -141,10 +145,7 @@ impl ExportSource for LandscapeExport {
 
     fn parts(&self, options: &ExportOptions) -> u64 {
         match (options.kind, options.format) {
-            (ExportKind::Figure, _) if options.content == 0 => {
-                self.present.spec().steps.unwrap_or(LandscapePreset::DEFAULT_STEPS)
-            }
-            (ExportKind::Figure, _) | (_, FileFormat::Npz) => self.last_step,
+            (_, FileFormat::Npz) => self.last_step,
             (ExportKind::Animation, _) => PREVIEW_FRAMES,
             (ExportKind::WebPage, _) if options.content == 0 => {
                 LessonPage::new(&self.lesson).map_or(0, |page| page.steps())
@@ -258,7 +259,6 @@ impl LandscapeExport {
                 return Err(CANCELLED.to_owned());
             }
             trajectories.advance();
-            progress.set_done(trajectories.step());
         }
         let figure = match shows_plots {
             true => Figure::run_plots(&trajectories, &self.plots),
@@ -279,9 +279,22 @@ impl LandscapeExport {
         };
         let steps = self.lesson.lesson.len();
         let plural = if steps == 1 { "" } else { "s" };
-        let preview = Preview::Lesson { lesson: self.lesson.clone(), has_notes: options.content == 1 };
+        let has_notes = options.content == 1;
+        let picture = if has_notes { None } else { self.first_step() };
+        let preview = Preview::Lesson { lesson: self.lesson.clone(), picture, has_notes };
         let named = ExportOptions { title: format!("{}{suffix}", options.title), ..options.clone() };
         Ok(named.made(html.into_bytes(), preview, format!("{steps} step{plural}")))
+    }
+
+    /// Returns a picture of the landscape at the end of the lesson's first step.
+    fn first_step(&self) -> Option<ColorImage> {
+        let mut preset = self.lesson.clone();
+        *preset.spec_mut() = preset.spec_at(0).ok()?;
+        let mut trajectories = Trajectories::new(&preset).ok()?;
+        while !trajectories.is_complete() {
+            trajectories.advance();
+        }
+        decoded(&small_picture(&trajectories, FIRST_STEP, DPI).ok()?).ok()
     }
 
     fn lesson_page(&self, progress: &Progress) -> Result<String, String> {

@@ -180,9 +180,10 @@ pub(crate) enum Preview {
     Frames(Vec<ColorImage>),
     Rows(Vec<Vec<String>>),
     Text(String),
-    /// The texts of a lesson's steps, with the speaker notes if they are what is exported.
+    /// The picture of a lesson's first step and the texts of all, with the speaker notes if they are what is exported.
     Lesson {
         lesson: LandscapePreset,
+        picture: Option<ColorImage>,
         has_notes: bool,
     },
 }
@@ -210,7 +211,11 @@ impl Preview {
     }
 
     pub(super) fn pictures(&self) -> &[ColorImage] {
-        if let Preview::Frames(frames) = self { frames } else { &[] }
+        match self {
+            Preview::Frames(frames) => frames,
+            Preview::Lesson { picture, .. } => picture.as_slice(),
+            Preview::Rows(_) | Preview::Text(_) => &[],
+        }
     }
 }
 

@@ -41,6 +41,8 @@ const TITLE_END: f32 = 40.0;
 const STEP_NUMBER: f32 = 22.0;
 /// The space around the preview's picture, in points.
 const MAT: f32 = 16.0;
+/// The height of the picture of a lesson, in points.
+const PICTURE: f32 = 170.0;
 /// The most bytes of a text in the preview.
 const TEXT: usize = 6_000;
 /// The size of the bar of progress, in points.
@@ -226,10 +228,13 @@ impl OpenSheet {
         let made = self.made.as_ref().filter(|(of, _)| of.kind == options.kind);
         match made {
             None => {
-                // Without parts, nobody knows how long it takes.
-                let share = self.job.as_ref().map(|(_, job)| job.progress()).filter(|it| it.parts() > 0);
-                match share.map(Progress::share) {
-                    Some(share) => ui.put(Rect::from_center_size(inner.center(), BAR), ProgressBar::new(share)),
+                // Without parts, and after the last one, nobody knows how long it takes.
+                let progress = self.job.as_ref().map(|(_, job)| job.progress()).filter(|it| it.parts() > 0);
+                match progress.map(Progress::share).filter(|share| *share < 1.0) {
+                    Some(share) => {
+                        let bar = ProgressBar::new(share).desired_height(BAR.y);
+                        ui.put(Rect::from_center_size(inner.center(), BAR), bar)
+                    }
                     None => ui.put(inner, Spinner::new().size(28.0)),
                 };
             }
@@ -274,9 +279,10 @@ impl OpenSheet {
                     });
                 });
             }
-            Preview::Lesson { lesson, has_notes } => card(ui, inner, |ui| {
+            Preview::Lesson { lesson, has_notes, .. } => card(ui, inner, |ui| {
                 visible_scroll_bar(ui);
-                ScrollArea::vertical().auto_shrink(false).show(ui, |ui| show_lesson(ui, lesson, *has_notes));
+                let picture = self.textures.first();
+                ScrollArea::vertical().auto_shrink(false).show(ui, |ui| show_lesson(ui, lesson, picture, *has_notes));
             }),
         }
     }
@@ -448,10 +454,15 @@ fn show_picture(ui: &mut Ui, room: Rect, texture: &TextureHandle) {
     ui.painter().rect_stroke(area, 0.0, line, StrokeKind::Outside);
 }
 
-/// Shows the texts of a lesson's steps, as they are on the page of its notes.
-fn show_lesson(ui: &mut Ui, lesson: &LandscapePreset, has_notes: bool) {
+/// Shows a picture of a lesson and the texts of its steps, as they are on the page of its notes.
+fn show_lesson(ui: &mut Ui, lesson: &LandscapePreset, picture: Option<&TextureHandle>, has_notes: bool) {
     ui.label(RichText::new(&lesson.title).heading().strong());
     ui.add(Label::new(RichText::new(&lesson.description).weak()).wrap());
+    if let Some(picture) = picture {
+        ui.add_space(6.0);
+        let room = Rect::from_min_size(ui.cursor().min, vec2(ui.available_width(), PICTURE));
+        show_picture(ui, room, picture);
+    }
     for (index, step) in lesson.lesson.iter().enumerate() {
         ui.add_space(10.0);
         if let Some(section) = &step.section {
