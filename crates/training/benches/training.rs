@@ -223,7 +223,7 @@ fn several_runs(data: &Mnist) {
                     }
                 };
                 std::thread::scope(|scope| {
-                    (0..tch::get_num_threads()).for_each(|_| drop(scope.spawn(&train)));
+                    (0..tch::get_num_threads()).for_each(|_| drop(scope.spawn(train)));
                 });
             });
             println!(
