@@ -350,7 +350,7 @@ fn curves(
         let is_of_one = ![Some(x), best_over].iter().flatten().any(|column| column.field == OPTIMIZER);
         let optimizer = first.text(OPTIMIZER).filter(|_| is_of_one);
         if name.is_empty() {
-            name = optimizer.as_deref().unwrap_or("all").to_owned();
+            name = optimizer.as_deref().unwrap_or("all runs").to_owned();
         }
         let Some(tick) = x.of(first).and_then(|value| values.iter().position(|other| other == value)) else { continue };
         let index = curves.iter().position(|curve| curve.name == name).unwrap_or_else(|| {
