@@ -281,7 +281,7 @@ impl LandscapeExport {
         let plural = if steps == 1 { "" } else { "s" };
         let has_notes = options.content == 1;
         let picture = if has_notes { None } else { self.first_step() };
-        let preview = Preview::Lesson { lesson: self.lesson.clone(), picture, has_notes };
+        let preview = Preview::Lesson { lesson: Box::new(self.lesson.clone()), picture, has_notes };
         let named = ExportOptions { title: format!("{}{suffix}", options.title), ..options.clone() };
         Ok(named.made(html.into_bytes(), preview, format!("{steps} step{plural}")))
     }

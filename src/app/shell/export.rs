@@ -182,7 +182,7 @@ pub(crate) enum Preview {
     Text(String),
     /// The picture of a lesson's first step and the texts of all, with the speaker notes if they are what is exported.
     Lesson {
-        lesson: LandscapePreset,
+        lesson: Box<LandscapePreset>,
         picture: Option<ColorImage>,
         has_notes: bool,
     },

@@ -226,8 +226,7 @@ fn on_device(runs: u64, device: DeviceChoice) -> String {
     let Preset::Mnist(mut preset) = mnist.preset.clone() else { panic!("it is a run") };
     let first = preset.runs[0].clone();
     let batch_size = |seed: u64| BatchSize::clamped(128 + seed);
-    preset.runs =
-        (0..runs).map(|seed| MnistSpec { seed, batch_size: batch_size(seed), ..first.clone() }).collect();
+    preset.runs = (0..runs).map(|seed| MnistSpec { seed, batch_size: batch_size(seed), ..first.clone() }).collect();
     preset.runs.last_mut().expect("there are some").device = device;
     Preset::Mnist(preset).to_ron()
 }
