@@ -46,8 +46,8 @@ pub(crate) use axis::{Axis, ColorBar, LABEL_GAP, Parts, Side, TICK};
 #[cfg(feature = "app")]
 pub(crate) use canvas::{Canvas, LINE, Style, WHOLE, marker_shape, polylines, rgb};
 #[cfg(feature = "app")]
-pub(crate) use curves::band_shape;
-pub(crate) use curves::{Fit, Part, parts, y_in_view};
+pub(crate) use curves::{Part, band_shape, parts};
+pub(crate) use curves::{Fit, y_in_view};
 #[cfg(feature = "app")]
 pub(crate) use diagnostics::{diagnostic_scale, middle, range_in_view};
 #[cfg(feature = "app")]
