@@ -45,9 +45,9 @@ pub(crate) use svg::{CREATOR, encoded, escaped};
 pub(crate) use axis::{Axis, ColorBar, LABEL_GAP, Parts, Side, TICK};
 #[cfg(feature = "app")]
 pub(crate) use canvas::{Canvas, LINE, Style, WHOLE, marker_shape, polylines, rgb};
+pub(crate) use curves::{Fit, y_in_view};
 #[cfg(feature = "app")]
 pub(crate) use curves::{Part, band_shape, parts};
-pub(crate) use curves::{Fit, y_in_view};
 #[cfg(feature = "app")]
 pub(crate) use diagnostics::{diagnostic_scale, middle, range_in_view};
 #[cfg(feature = "app")]

@@ -12,7 +12,7 @@ use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::workload::form::{Choice, FormSection, Value};
 use valleyscope_experiments::workload::{Dataset, DeviceChoice};
 
-use super::editor::{Feasibility, TrainingEditor, TrainingFault, first_of};
+use super::editor::{Feasibility, GRID, TrainingEditor, TrainingFault, first_of};
 use super::view::show_found;
 use super::worker::WorkerState;
 use crate::app::shell::actions::{Action, Requests};
@@ -49,7 +49,10 @@ pub(super) fn show(
     if let Some(path) = RowAction::VaryTraining.take(ui.ctx()) {
         editor.vary(&path.path);
     }
-    form::card(ui, "Grid", |ui| grid(ui, editor));
+    form::card(ui, "Grid", |ui| {
+        grid(ui, editor);
+        status.fault.filter(|fault| fault.is_at(GRID)).into_iter().for_each(|fault| form::fault(ui, &fault.message));
+    });
     let before = editor.data();
     let rows: Vec<_> = rows.into_iter().filter(|(_, it)| !editor.varies(&it.path.path)).collect();
     let mut form = TrainingForm { rows, pins, status, requests };

@@ -68,6 +68,9 @@ pub(super) struct TrainingEditor {
     checked: RefCell<Option<(Preset, Option<TrainingFault>)>>,
 }
 
+/// The path of a fault in what varies.
+pub(super) const GRID: &str = "grid";
+
 /// A reason why the settings under the controls cannot be trained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TrainingFault {
@@ -387,9 +390,13 @@ impl TrainingEditor {
         let Preset::Grid(_) = self.preset() else { return None };
         let mut checked = self.checked.borrow_mut();
         if checked.as_ref().is_none_or(|(grid, _)| grid != self.preset()) {
-            let message = |error: SpecError| format!("Grid: {error}").replace('`', "");
+            // Of the message, the user sees the value at fault and what was expected.
+            let message = |SpecError { complaint, .. }: SpecError| {
+                let complaint = complaint.trim_start_matches("cannot be: ");
+                complaint.split("; `valleyscope").next().unwrap_or(complaint).replace('`', "")
+            };
             let fault = self.preset().check().err();
-            let fault = fault.map(|error| TrainingFault { path: String::new(), message: message(error) });
+            let fault = fault.map(|error| TrainingFault { path: GRID.to_owned(), message: message(error) });
             *checked = Some((self.preset().clone(), fault));
         }
         checked.as_ref().and_then(|(_, fault)| fault.clone())

@@ -1,7 +1,9 @@
 //! The tab without runs: starting a training, watching one's own, and an example of the curves.
 
 use egui::{Frame, Label, RichText, TextStyle, Ui};
+use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::view::Pen;
+use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_runs::{Event, EventRecord, RunHistory};
 
 use super::charts::Charts;
@@ -86,22 +88,22 @@ impl TrainingPanel {
     /// Shows what to begin with, and an example of curves.
     pub(super) fn no_runs(&mut self, ui: &mut Ui, requests: &mut Requests) {
         ui.columns_const(|[start, watch]| {
-            titled_card(start, "Start a training", |ui| self.start_card(ui));
+            titled_card(start, "Start a training", |ui| self.start_card(ui, requests));
             titled_card(watch, "Watch your own training", |ui| watch_card(ui, requests));
         });
         self.example.get_or_insert_default().ui(ui);
     }
 
-    fn start_card(&mut self, ui: &mut Ui) {
+    fn start_card(&mut self, ui: &mut Ui, requests: &mut Requests) {
         let training = self.editor.named();
         ui.add(Label::new(RichText::new(training.title()).strong()).truncate());
         ui.add(Label::new(training.description()).wrap());
         ui.add_space(6.0);
         // A row centres the text of its buttons.
-        ui.horizontal(|ui| self.start_button(ui));
+        ui.horizontal(|ui| self.start_button(ui, requests));
     }
 
-    fn start_button(&mut self, ui: &mut Ui) {
+    fn start_button(&mut self, ui: &mut Ui, requests: &mut Requests) {
         if self.worker_card.can_install(&self.worker, &self.paths) {
             if self.charts.is_presented {
                 return;
@@ -113,10 +115,15 @@ impl TrainingPanel {
             return;
         }
         let can_start = self.can_start(self.fault().is_none());
-        let start = ui.add_enabled(can_start, large_primary_button(ui, "Start"));
+        let all = if let Preset::Grid(grid) = self.editor.preset() { Some(grid.count() as u64) } else { None };
+        let text = all.map_or_else(|| "Start".to_owned(), |count| format!("Start all {}", grouped(count)));
+        let start = ui.add_enabled(can_start, large_primary_button(ui, &text));
         let why = if self.worker.handshake().is_none() { NOT_READY } else { "See the controls" };
         if start.on_disabled_hover_text(why).accessible_name("Start this training").clicked() {
-            self.start();
+            match all {
+                Some(_) => self.queue_all(requests),
+                None => self.start(),
+            }
         }
     }
 }

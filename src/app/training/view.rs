@@ -11,7 +11,7 @@ use valleyscope_runs::{NotesEdit, RunCommand, RunFolder};
 
 use super::detail::RunAction;
 use super::dialogs::{Dialog, DialogDecision, RunQuestion};
-use super::editor::{Feasibility, ForkPoint, TrainingFault};
+use super::editor::{Feasibility, ForkPoint, GRID, TrainingFault};
 use super::list::{ListInput, RunsAction, line_with_name};
 use super::panel::TrainingPanel;
 use super::plots::TrainingExport;
@@ -169,7 +169,7 @@ impl TrainingPanel {
             }
         });
         self.fork_line(ui);
-        if let Some(fault) = fault {
+        if let Some(fault) = fault.filter(|fault| !fault.is_at(GRID)) {
             // The fault is shown below its field, if that is visible.
             let text = match self.editor.field_name(fault).filter(|name| !name.is_empty()) {
                 Some(name) => format!("“{name}” can't be used as it is; see below."),
@@ -205,18 +205,22 @@ impl TrainingPanel {
         if let Some(why) = fault_of_one.as_deref().or((!has_worker).then_some(NOT_READY)) {
             all = all.on_disabled_hover_text(why);
         }
-        if all.accessible_name("Start all trainings of the preset").clicked()
-            && let (Some(threads), Some(worker)) = (&self.threads, self.worker.handshake())
-        {
-            match self.editor.named_trainings() {
-                Ok(all) => {
-                    let stem = self.editor.presets.saved_state().stem.clone();
-                    threads.jobs.train_all(all, stem, worker.clone());
-                }
-                Err(text) => {
-                    let title = "The grid cannot be trained".to_owned();
-                    requests.actions.push(Action::Report { title, text });
-                }
+        if all.accessible_name("Start all trainings of the preset").clicked() {
+            self.queue_all(requests);
+        }
+    }
+
+    /// Adds all trainings of the preset to the queue.
+    pub(super) fn queue_all(&self, requests: &mut Requests) {
+        let (Some(threads), Some(worker)) = (&self.threads, self.worker.handshake()) else { return };
+        match self.editor.named_trainings() {
+            Ok(all) => {
+                let stem = self.editor.presets.saved_state().stem.clone();
+                threads.jobs.train_all(all, stem, worker.clone());
+            }
+            Err(text) => {
+                let title = "The grid cannot be trained".to_owned();
+                requests.actions.push(Action::Report { title, text });
             }
         }
     }

@@ -58,7 +58,8 @@ impl Preset {
         let Preset::Grid(grid) = self else { return Vec::new() };
         let values = |Variation { setting, values, .. }: &Variation| {
             let name = setting.rsplit('.').next().unwrap_or(setting).replace('_', " ");
-            format!("{} {name}{}", values.len(), if name.ends_with('s') { "" } else { "s" })
+            let is_plural = values.len() > 1 && !name.ends_with('s');
+            format!("{} {name}{}", values.len(), if is_plural { "s" } else { "" })
         };
         let seeds = (grid.seeds.get() > 1).then(|| format!("{} seeds", grid.seeds.get()));
         grid.vary.iter().map(values).chain(seeds).collect()
