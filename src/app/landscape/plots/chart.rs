@@ -1,6 +1,6 @@
 //! The chart of a metric.
 
-use egui::{Align2, Color32, Stroke, TextStyle, Theme, Ui, vec2};
+use egui::{Align2, Color32, FontId, Rect, Sense, Stroke, TextStyle, Ui, pos2, vec2};
 use egui_plot::{Plot, PlotPoint};
 use valleyscope_engine::optimizer::MarkerShape;
 use valleyscope_engine::simulation::Bucket;
@@ -22,11 +22,10 @@ const BRANCH_WIDTH: f32 = 1.1;
 /// The lengths of the dashes and gaps of the line of a mark, in points.
 const MARK_DASH: [f32; 2] = [4.0, 2.47];
 
-/// The height of the strip above the curves that shows who is ahead, and the gap below it, in heights of small letters.
+/// The height of the strip above a plot that shows who is ahead, in heights of small letters.
 const STRIP: f32 = 1.3;
-const STRIP_GAP: f32 = 0.3;
-/// The largest part of a plot that the strip takes.
-const MOST_STRIP: f32 = 0.4;
+/// The height of the lowest plot that has the strip, in heights of small letters.
+const LOWEST_WITH_STRIP: f32 = 4.0;
 const STRIP_OPACITY: f32 = 0.3;
 /// The space beside a caption in the strip, in points.
 const CAPTION_GAP: f32 = 2.0;
@@ -100,14 +99,13 @@ impl ChartLead {
         format!("{who} ahead from step {from} to {to}")
     }
 
-    /// Returns the longer and the shorter caption of the interval in a plot of the loss or of another metric.
-    fn captions(&self, is_loss: bool) -> [String; 2] {
-        if self.names.is_empty() {
-            return ["no clear leader", "no leader"].map(str::to_owned);
+    /// Returns the longer and the shorter caption of the interval.
+    fn captions(&self) -> [String; 2] {
+        match self.names.len() {
+            0 => ["no clear leader", "none"].map(str::to_owned),
+            1 => [self.names[0].clone(), self.names[0].clone()],
+            _ => [self.names.join(" ≈ "), "tie".to_owned()],
         }
-        let names = self.names.join(" or ");
-        let of = if is_loss { "" } else { " in loss" };
-        [format!("{names} ahead{of}"), names]
     }
 
     /// Returns the longest caption that fits into the interval in a chart of this width in points, if one does.
@@ -115,8 +113,7 @@ impl ChartLead {
         let [from, to] = chart.x;
         let [left, right] = self.positions.map(|position| position.clamp(from, to));
         let room = (right - left) / (to - from) * f64::from(width);
-        let captions = self.captions(chart.metric == DiagnosticMetric::Loss);
-        captions.into_iter().find(|caption| f64::from(width_of(caption) + CAPTION_GAP) < room)
+        self.captions().into_iter().find(|caption| f64::from(width_of(caption) + CAPTION_GAP) < room)
     }
 }
 
@@ -148,17 +145,15 @@ impl Chart<'_> {
             true => range_in_view(curves, self.metric, self.scales[1], self.x, self.whole_range),
             false => self.to_come,
         };
-        let mut y = self.y.unwrap_or_else(fitted);
-        let size = ui.available_size() - vec2(self.gutter, 0.0);
+        let y = self.y.unwrap_or_else(fitted);
+        let mut size = ui.available_size() - vec2(self.gutter, 0.0);
         let (font, area) = (TextStyle::Small.resolve(ui.style()), PlotFrame::area(size));
-        // The part of the plot's height that a small letter takes.
-        let letter = font.size / area.y.max(1.0);
         let fits = |lead: &ChartLead| lead.caption(self, area.x, |text| text_width(ui, &font, text)).is_some();
-        let has_strip = STRIP * letter <= MOST_STRIP && self.leads.iter().any(fits);
-        if self.y.is_none() && has_strip {
-            y[1] = y[0] + (y[1] - y[0]) / f64::from(1.0 - ((STRIP + STRIP_GAP) * letter).min(0.5));
+        let has_strip = area.y >= LOWEST_WITH_STRIP * font.size && self.leads.iter().any(fits);
+        if has_strip {
+            ui.add_space(STRIP * font.size);
+            size.y -= STRIP * font.size;
         }
-        let strip = f64::from(STRIP * letter) * (y[1] - y[0]);
         let [x_scale, y_scale] = self.scales;
         let frame = PlotFrame {
             axes: [PlotAxis::new(x_scale, self.x), PlotAxis::new(y_scale, y)],
@@ -170,11 +165,7 @@ impl Chart<'_> {
         let near = f64::from(CURVE_WIDTH / PlotFrame::area(frame.size).y.max(1.0)) * (y[1] - y[0]);
         let [mark, cursor] = [ui.visuals().warn_fg_color, ui.visuals().strong_text_color()];
         let (named, opacity) = (ui.visuals().hyperlink_color, branch_curve_opacity(ui.visuals()));
-        let (theme, neutral) = (ui.theme(), ui.visuals().text_color());
         let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.key())), |plot| {
-            if has_strip {
-                self.draw_leads(plot, [y[1] - strip, y[1]], area.x, (neutral, theme));
-            }
             for ChartMark { position, label, holds, marked } in &self.marks {
                 let color = match (label, holds) {
                     (None, _) => mark.gamma_multiply(0.8),
@@ -190,12 +181,15 @@ impl Chart<'_> {
             }
             self.draw_branches(plot, opacity);
             self.draw(plot, near);
-            self.labels(plot, y, has_strip, cursor);
+            self.labels(plot, y, cursor);
             if let Some(position) = self.cursor {
                 plot.line(&plot.upright(position), Stroke::new(1.5, cursor), Dash::Solid);
             }
         });
-        if self.gutter > 0.0 && letter < 0.6 {
+        if has_strip {
+            self.strip(ui, &shown, &font);
+        }
+        if self.gutter > 0.0 && PlotFrame::area(size).y > 1.7 * font.size {
             let ends = self.series.iter().filter_map(|series| self.end(series, y));
             shown.name_ends(ui, self.gutter, &ends.collect::<Vec<_>>());
         }
@@ -221,12 +215,10 @@ impl Chart<'_> {
     /// Writes the words of marks next to their lines, on the side with more room, at the top or at the bottom of the
     /// plot: where the curves are further away. Neighbours are in different lines. Words without enough room are left
     /// out, as the timeline has them, too.
-    fn labels(&self, plot: &PlotPainter, y: [f64; 2], has_strip: bool, color: Color32) {
+    fn labels(&self, plot: &PlotPainter, y: [f64; 2], color: Color32) {
         let labelled = self.marks.iter().filter_map(|mark| Some((*mark, mark.label.as_deref()?)));
         let middle = 0.5 * (self.x[0] + self.x[1]);
         let is_low = self.is_low_near(labelled.clone().map(|(mark, _)| mark.position), y);
-        // Below the names of those who are ahead.
-        let first = usize::from(has_strip && is_low);
         for (index, (mark, label)) in labelled.enumerate() {
             let (position, opacity) = (mark.position, if mark.holds { 1.0 } else { STALE });
             let is_right = position > middle;
@@ -235,7 +227,7 @@ impl Chart<'_> {
             if plot.width(label) > (to - from).abs() {
                 continue;
             }
-            let lines = "\n".repeat(first + index % 3);
+            let lines = "\n".repeat(index % 3);
             let caption = if is_right { format!("{label} ") } else { format!(" {label}") };
             let (caption, height) = match is_low {
                 true => (format!("{lines}{caption}"), y[1]),
@@ -251,23 +243,45 @@ impl Chart<'_> {
         }
     }
 
-    /// Draws a strip along the upper edge, from `low` to `high`, in the colours of those who are ahead, with the captions
-    /// that fit.
-    fn draw_leads(&self, plot: &PlotPainter, [low, high]: [f64; 2], width: f32, (neutral, theme): (Color32, Theme)) {
+    /// Draws the strip above a plot, in the colours of those who are ahead, with the captions that fit.
+    fn strip(&self, ui: &mut Ui, shown: &ShownPlot, font: &FontId) {
+        let frame = *shown.transform.frame();
+        let area = Rect::from_x_y_ranges(frame.x_range(), frame.top() - STRIP * font.size..=frame.top() - 1.0);
+        let (painter, neutral) = (ui.painter(), ui.visuals().text_color());
+        let heading = area.left_center() - vec2(4.0, 0.0);
+        painter.text(heading, Align2::RIGHT_CENTER, "best L", font.clone(), ui.visuals().weak_text_color());
         for lead in &self.leads {
-            let x = lead.positions.map(|position| position.clamp(self.x[0], self.x[1]));
+            let x_of = |position: f64| shown.transform.position_from_point(&PlotPoint::new(position, 0.0)).x;
+            let [from, to] = lead.positions.map(|position| area.x_range().clamp(x_of(position)));
             let none = [neutral.gamma_multiply(0.5)];
             let colors = if lead.colors.is_empty() { &none[..] } else { &lead.colors[..] };
-            let height = (high - low) / colors.len() as f64;
-            for (color, index) in colors.iter().zip(0..) {
-                let top = high - height * f64::from(index);
-                plot.band(x.map(|x| [x, top - height, top]).into_iter(), color.gamma_multiply(STRIP_OPACITY));
+            let height = area.height() / colors.len() as f32;
+            for (color, row) in colors.iter().zip(0_u8..) {
+                let top = area.top() + height * f32::from(row);
+                let part = Rect::from_x_y_ranges(from..=to, top..=top + height);
+                painter.rect_filled(part, 0.0, color.gamma_multiply(STRIP_OPACITY));
             }
-            if let Some(caption) = lead.caption(self, width, |text| plot.width(text)) {
-                let color = if let [color] = lead.colors[..] { text_color(color, theme) } else { neutral };
-                plot.text([0.5 * (x[0] + x[1]), 0.5 * (low + high)], Align2::CENTER_CENTER, &caption, color);
+            if let Some(caption) = lead.caption(self, area.width(), |text| text_width(ui, font, text)) {
+                let color = if let [color] = lead.colors[..] { text_color(color, ui.theme()) } else { neutral };
+                painter.text(
+                    pos2(0.5 * (from + to), area.center().y),
+                    Align2::CENTER_CENTER,
+                    caption,
+                    font.clone(),
+                    color,
+                );
             }
         }
+        let strip = ui.interact(area, shown.response.id.with("best"), Sense::hover());
+        if let Some(at) = strip.hover_pos()
+            && let Some(lead) = self.lead_at(shown.transform.value_from_position(at).x)
+        {
+            strip.on_hover_text(format!("{} (lowest mean loss).", lead.description()));
+        }
+    }
+
+    fn lead_at(&self, position: f64) -> Option<&ChartLead> {
+        self.leads.iter().find(|lead| (lead.positions[0]..=lead.positions[1]).contains(&position))
     }
 
     /// Returns where the curve of a series ends in view, if it does, for its name.
@@ -359,8 +373,7 @@ impl Chart<'_> {
         let is_averaged = self.series.iter().any(|series| series.buckets.iter().any(|bucket| bucket.steps > 1));
         let averaged = is_averaged.then(|| "Averaged over the steps that share a pixel.".to_owned());
         let changes = mark.map(|mark| mark.marked.hint());
-        let is_there = |lead: &&ChartLead| (lead.positions[0]..=lead.positions[1]).contains(&hover);
-        let ahead = self.leads.iter().find(is_there).map(|lead| format!("{}.", lead.description()));
+        let ahead = self.lead_at(hover).map(|lead| format!("{}.", lead.description()));
         let notes: Vec<String> = changes.into_iter().chain(ahead).chain(averaged).collect();
         let note = (!notes.is_empty()).then(|| notes.join("\n"));
         readout(response, &title, note.as_deref(), |ui| {
@@ -390,7 +403,7 @@ impl Chart<'_> {
         let Some(bucket) = nearest_bucket(series.buckets, step) else { return };
         let value = self.metric.value(bucket);
         ui.horizontal(|ui| {
-            let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), egui::Sense::hover());
+            let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
             ui.painter().hline(rect.x_range(), rect.center().y, Stroke::new(3.0, color));
             ui.label(&series.name);
         });
@@ -448,9 +461,9 @@ mod tests {
         };
         let both = of(&["Signum", "FOCUS"]);
         assert_eq!(both.description(), "Signum and FOCUS are ahead from step 10 to 1\u{2009}200");
-        assert_eq!(both.captions(true), ["Signum or FOCUS ahead", "Signum or FOCUS"]);
-        assert_eq!(of(&["Adam"]).captions(false), ["Adam ahead in loss", "Adam"]);
+        assert_eq!(both.captions(), ["Signum ≈ FOCUS", "tie"]);
+        assert_eq!(of(&["Adam"]).captions(), ["Adam", "Adam"]);
         assert!(of(&[]).description().starts_with("No optimizer is clearly ahead"));
-        assert_eq!(of(&[]).captions(true)[0], "no clear leader");
+        assert_eq!(of(&[]).captions()[0], "no clear leader");
     }
 }
