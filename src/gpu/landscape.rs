@@ -122,20 +122,34 @@ fn pipeline(
     target.pipeline(device, &primitive)
 }
 
-/// Computes the shader's uniform values in double precision: the shader computes only what differs between pixels.
+/// Computes the shader's uniform values in double precision: the shader computes only what differs between pixels. Its
+/// coordinates are u and v of the paper's valley, else x and y.
 fn loss_map(scene: &Scene) -> LossMap {
     let Scene { viewport, landscape, scale, .. } = scene;
     let loss = landscape.loss(viewport.camera.center);
     let [lowest_contour, highest_contour] = scale.contour_range(scene.contours);
     let (level, gap) = nearest_contour(scale, scene.contours, loss);
-    let coordinates = Coordinates::of(landscape, viewport.camera.center, viewport.xy_per_px());
-    let [(first_hi, first_lo), (second_hi, second_lo)] = coordinates.center.map(split);
+    let [right, up] = viewport.xy_per_px();
+    let (mut vectors, mut numbers) = ([viewport.camera.center, right, up], [0.0_f32; 16]);
+    match landscape {
+        Landscape::Valley(valley) => {
+            vectors = vectors.map(|xy| valley.uv_from_xy(xy)).map(|Uv { u, v }| [u, v]);
+            let [u, v] = vectors[0];
+            numbers[..3].copy_from_slice(&[valley.sharpness as f32, valley.slope as f32, (u * v) as f32]);
+        }
+        Landscape::Program(program) => {
+            let values = program.loss().wgsl_uniforms();
+            numbers[..values.len()].copy_from_slice(&values);
+        }
+    }
+    let [center, right, up] = vectors;
+    let [(first_hi, first_lo), (second_hi, second_lo)] = center.map(split);
     LossMap {
         center_hi: [first_hi, second_hi],
         center_lo: [first_lo, second_lo],
-        first_per_px: coordinates.first.map(|change| change as f32),
-        second_per_px: coordinates.second.map(|change| change as f32),
-        numbers: coordinates.numbers,
+        first_per_px: [right[0] as f32, up[0] as f32],
+        second_per_px: [right[1] as f32, up[1] as f32],
+        numbers: bytemuck::cast(numbers),
         center_loss: loss as f32,
         inv_linear: (1.0 / scale.linear) as f32,
         inv_length: (1.0 / scale.length()) as f32,
@@ -147,42 +161,6 @@ fn loss_map(scene: &Scene) -> LossMap {
         center_gap: gap as f32,
         contour_width_px: FLAT_CONTOUR_WIDTH * scene.pixels_per_point,
         padding: [0.0; 2],
-    }
-}
-
-/// The coordinates in which a shader evaluates a landscape: u and v of the paper's valley, else x and y.
-struct Coordinates {
-    center: [f64; 2],
-    /// The changes of the first coordinate by a pixel to the right and upwards.
-    first: [f64; 2],
-    second: [f64; 2],
-    /// The numbers that the shader reads.
-    numbers: [[f32; 4]; 4],
-}
-
-impl Coordinates {
-    /// The coordinates about a point. `right` and `up` are vectors of one pixel.
-    fn of(landscape: &Landscape, center: [f64; 2], [right, up]: [[f64; 2]; 2]) -> Coordinates {
-        let mut numbers = [0.0; 16];
-        let coordinates = |center, first, second, numbers: [f32; 16]| Coordinates {
-            center,
-            first,
-            second,
-            numbers: [0, 4, 8, 12].map(|start| [0, 1, 2, 3].map(|index| numbers[start + index])),
-        };
-        match landscape {
-            Landscape::Valley(valley) => {
-                let Uv { u, v } = valley.uv_from_xy(center);
-                let (right, up) = (valley.uv_from_xy(right), valley.uv_from_xy(up));
-                numbers[..3].copy_from_slice(&[valley.sharpness as f32, valley.slope as f32, (u * v) as f32]);
-                coordinates([u, v], [right.u, up.u], [right.v, up.v], numbers)
-            }
-            Landscape::Program(program) => {
-                let values = program.loss().wgsl_uniforms();
-                numbers[..values.len()].copy_from_slice(&values);
-                coordinates(center, [right[0], up[0]], [right[1], up[1]], numbers)
-            }
-        }
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) const HEATMAP: (&str, &str) = shader!("heatmap": "frame" "colors" "he
 const PROGRAM: (&str, &str) = shader!("program": "frame" "colors" "heatmap" "program");
 pub(super) const SURFACE: (&str, &str) = shader!("surface": "frame" "colors" "stroke" "space" "surface");
 pub(super) const BLIT: (&str, &str) = shader!("blit": "frame" "blit");
-pub(super) const CURVE: (&str, &str) = shader!("curve": "frame" "stroke" "curve");
+pub(super) const CURVE: (&str, &str) = shader!("curve": "frame" "stroke" "plane" "curve");
 pub(super) const TRAILS: Overlay = Overlay {
     plane: shader!("trails": "frame" "stroke" "plane" "trails"),
     space: shader!("trails in space": "frame" "stroke" "space" "trails"),
@@ -84,7 +84,7 @@ impl OverlayTarget<'_> {
         overlay: Overlay,
         entries: &str,
         uniforms: &wgpu::BindGroupLayout,
-        points: usize,
+        points: u32,
     ) -> Vec<wgpu::RenderPipeline> {
         let pipeline = |target: Target, shader, bind_groups: &[&wgpu::BindGroupLayout]| {
             let primitive = Primitive { shader, entries, bind_groups, points, opaque: false };
@@ -110,7 +110,7 @@ pub(super) struct Primitive<'a> {
     /// The layouts of bind groups 0, 1, ….
     pub bind_groups: &'a [&'a wgpu::BindGroupLayout],
     /// The number of points (x, y) of an instance, each at its own location.
-    pub points: usize,
+    pub points: u32,
     pub opaque: bool,
 }
 
@@ -132,7 +132,7 @@ impl Target {
             bind_group_layouts: &bind_groups,
             immediate_size: 0,
         });
-        let attributes: Vec<_> = (0..primitive.points as u32)
+        let attributes: Vec<_> = (0..primitive.points)
             .map(|location| wgpu::VertexAttribute {
                 format: wgpu::VertexFormat::Float32x2,
                 offset: 0,
@@ -268,7 +268,7 @@ pub(super) fn bind_points(pass: &mut wgpu::RenderPass<'_>, slot: u32, buffer: &w
 /// A vertex buffer of points (x, y), which grows with its content.
 pub(super) struct PointBuffer {
     label: &'static str,
-    buffer: wgpu::Buffer,
+    pub buffer: wgpu::Buffer,
 }
 
 impl PointBuffer {
@@ -427,14 +427,6 @@ pub struct Path {
     pub half_width_px: f32,
     pub opacity: f32,
     pub padding: [f32; 3],
-}
-
-/// Mirrors `PlotArea` of `curve.wgsl`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
-pub struct PlotArea {
-    pub px_per_unit: [f32; 2],
-    pub origin_px: [f32; 2],
 }
 
 /// Mirrors `Curve` of `curve.wgsl`.
