@@ -141,12 +141,8 @@ impl PhasePanel {
         });
         match card.inner {
             Some(Request::Open) => self.show_saved(number),
-            Some(Request::Compare(true)) => {
-                self.comparison.add(number);
-            }
-            Some(Request::Compare(false)) => {
-                self.comparison.remove(number);
-            }
+            Some(Request::Compare(true)) => self.comparison.add(number),
+            Some(Request::Compare(false)) => self.comparison.remove(number),
             Some(Request::Pin(pinned)) => self.diagrams.library.describe(number, |described| described.pinned = pinned),
             Some(Request::Rename(name)) => self.diagrams.library.describe(number, |described| described.name = name),
             Some(Request::Remove) => self.ask_to_remove(number),
@@ -194,7 +190,7 @@ impl PhasePanel {
             return;
         }
         let mut in_use = self.diagrams.in_use();
-        in_use.extend(&self.comparison.compared);
+        in_use.extend(self.comparison.compared());
         while let Some(number) = self.diagrams.library.surplus(&in_use, self.worth_asking) {
             let Some(entry) = self.diagrams.library.get(number) else { return };
             if !entry.is_dear(self.worth_asking) {
