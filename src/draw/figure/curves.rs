@@ -256,7 +256,7 @@ impl Figure {
         let scale = plots.horizontal();
         let last = trajectories.step().max(1) as f64;
         let range = if plots.log_steps { [0.0, last.max(10.0).log10()] } else { [0.0, last] };
-        let is_side_by_side = trajectories.runs().len() > 1;
+        let is_side_by_side = trajectories.runs.len() > 1;
         let name = |Ensemble { run, name, .. }: &Ensemble<'_>| match is_side_by_side {
             true => format!("{name} ({})", LETTERS[*run]),
             false => name.clone(),
@@ -272,7 +272,7 @@ impl Figure {
         let landscape = &trajectories.spec().landscape;
         let infos = plots.metrics.iter().filter_map(|metric| Some((*metric, metric.info(landscape)?)));
         let mut figure = Figure::curves(Curves {
-            title: trajectories.title().to_owned(),
+            title: trajectories.preset.title.clone(),
             specs: vec![trajectories.text()],
             names: names.collect(),
             horizontal: CurveAxis { label: "steps".to_owned(), scale, range },
@@ -299,7 +299,7 @@ fn note_of_band(trajectories: &Trajectories, band: Band) -> Option<String> {
 /// The positions of changed settings on the axis of steps, with their steps and changes.
 fn marks(trajectories: &Trajectories, scale: AxisScale, [from, to]: [f64; 2]) -> Vec<(f64, String)> {
     let mut marks = SettingMarks::default();
-    marks.update(&Arc::new(trajectories.record()));
+    marks.update(&Arc::new(trajectories.simulation().record().clone()));
     // The position of step 0 on a logarithmic axis is infinitely far away.
     let position = |step: u64| scale.position(step as f64).max(from - 1.0);
     let groups = marks.groups(position, NEAR * (to - from));

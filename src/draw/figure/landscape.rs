@@ -149,7 +149,7 @@ impl Figure {
             bar,
         };
         let about = FigureMetadata {
-            title: trajectories.title().to_owned(),
+            title: trajectories.preset.title.clone(),
             programs: vec![format!("{CREATOR}, seed {}", trajectories.spec().seed)],
             specs: vec![trajectories.text()],
         };
@@ -173,7 +173,7 @@ pub fn small_picture(trajectories: &Trajectories, size: Vec2, dpi: f64) -> Resul
 /// once.
 fn floors(trajectories: &Trajectories) -> Vec<(usize, Landscape)> {
     let mut floors: Vec<(usize, Landscape)> = Vec::new();
-    for (index, run) in trajectories.runs().iter().enumerate() {
+    for (index, run) in trajectories.runs.iter().enumerate() {
         let landscape = run.spec().landscape.landscape();
         if floors.iter().all(|(_, other)| *other != landscape) {
             floors.push((index, landscape));
@@ -226,7 +226,7 @@ fn filling(ensemble: &Ensemble<'_>) -> Color32 {
 
 fn note_of_particles(trajectories: &Trajectories, is_along_valley: bool) -> Option<String> {
     let particles = |run: &TracedRun| run.spec().particles.get();
-    let (first, runs) = (particles(&trajectories.runs()[0]), trajectories.runs());
+    let (first, runs) = (particles(&trajectories.runs[0]), &trajectories.runs);
     let count = if runs.iter().all(|run| particles(run) == first) { format!("{first} ") } else { String::new() };
     let deviation = if runs.len() == 1 { ", ± 1 standard deviation" } else { "" };
     let single = if is_along_valley { "points: particles at the last step" } else { "thin: single particles" };
@@ -321,7 +321,7 @@ impl LandscapePlot {
     /// The landscapes of all runs, in one view and with one colour scale, and the bar of its colours. They have titles
     /// where there are several.
     fn of_runs(trajectories: &Trajectories, ensembles: &[Ensemble<'_>]) -> (Vec<LandscapePlot>, ColorBar) {
-        let (start, view) = (trajectories.spec().start, trajectories.view());
+        let (start, view) = (trajectories.spec().start, trajectories.preset.view.clone().unwrap_or_default());
         let (start, spread) = ([start.x.get(), start.y.get()], start.spread.get());
         // A view that does not follow the particles keeps its camera.
         let paths = ensembles.iter().map(|ensemble| -> Paths<'_> { (ensemble.mean, ensemble.particles) });
@@ -332,8 +332,7 @@ impl LandscapePlot {
             false => around(paths, start, spread),
         });
         let viewport = Viewport { camera, size_px: [1000.0, (1000.0 * ASPECT) as f32] };
-        let landscapes: Vec<Landscape> =
-            trajectories.runs().iter().map(|run| run.spec().landscape.landscape()).collect();
+        let landscapes: Vec<Landscape> = trajectories.runs.iter().map(|run| run.spec().landscape.landscape()).collect();
         let views: Vec<(&Landscape, Viewport)> = landscapes.iter().map(|landscape| (landscape, viewport)).collect();
         let scale = view.scale.unwrap_or_else(|| AutoScale::default().update(&views));
         let is_single = landscapes.len() == 1;
@@ -358,7 +357,7 @@ impl LandscapePlot {
                 tracks: of_run.map(track).collect(),
             }
         };
-        let plots: Vec<LandscapePlot> = trajectories.runs().iter().enumerate().map(plot).collect();
+        let plots: Vec<LandscapePlot> = trajectories.runs.iter().enumerate().map(plot).collect();
         // Colours beyond the scale in one of the landscapes are marked on the bar that all share.
         let beyond = plots.iter().map(LandscapePlot::beyond).fold([false; 2], |a, b| [a[0] || b[0], a[1] || b[1]]);
         let bar = ColorBar { scale: Scale::loss(scale, view.colormap, beyond), label: "loss L".to_owned() };

@@ -3,7 +3,7 @@
 use valleyscope_engine::optimizer::{ExternalStep, Marker, markers};
 use valleyscope_engine::simulation::{Bucket, PlotRequest, Record, SettingError, Simulation, SimulationSpec};
 use valleyscope_experiments::preset::{LandscapePreset, Preset, planned_steps, titles_side_by_side};
-use valleyscope_experiments::view::{Dash, Pen, ViewSettings, simulation_colors};
+use valleyscope_experiments::view::{Dash, Pen, simulation_colors};
 
 /// The number of particles of each optimizer whose paths are recorded.
 const PARTICLES: usize = 8;
@@ -30,8 +30,9 @@ pub enum TrajectoriesError {
 /// been run.
 #[derive(Clone, Debug)]
 pub struct Trajectories {
-    preset: LandscapePreset,
-    runs: Vec<TracedRun>,
+    pub(super) preset: LandscapePreset,
+    /// The preset's own run, and those beside it.
+    pub(super) runs: Vec<TracedRun>,
 }
 
 /// A simulation with the paths of its particles.
@@ -42,7 +43,7 @@ pub(super) struct TracedRun {
     steps: u64,
     /// The number of steps between the points of the paths.
     stride: u64,
-    simulation: Simulation,
+    pub simulation: Simulation,
     /// The paths of the enabled optimizers.
     ensembles: Vec<Paths>,
 }
@@ -111,22 +112,9 @@ impl Trajectories {
         &self.runs[0].simulation
     }
 
-    /// The runs: the preset's own, and those beside it.
-    pub(super) fn runs(&self) -> &[TracedRun] {
-        &self.runs
-    }
-
     /// The specification of the preset's own run, with the settings in force now.
     pub fn spec(&self) -> &SimulationSpec {
         self.runs[0].spec()
-    }
-
-    pub(super) fn view(&self) -> ViewSettings {
-        self.preset.view.clone().unwrap_or_default()
-    }
-
-    pub(super) fn title(&self) -> &str {
-        &self.preset.title
     }
 
     /// The text of the preset.
@@ -141,11 +129,6 @@ impl Trajectories {
             run.stride = step.div_ceil(POINTS).max(1);
         }
         self
-    }
-
-    /// The start and the changes of settings so far of the preset's own run.
-    pub(super) fn record(&self) -> Record {
-        self.runs[0].simulation.record().clone()
     }
 
     /// The enabled optimizers of all runs, in their order, with histories in points that are equally far apart on an
