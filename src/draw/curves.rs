@@ -4,9 +4,7 @@ use std::ops::Range;
 
 use egui::epaint::{BandPoint, BandShape};
 use egui::{Color32, Pos2, Rect, Shape, Stroke, pos2, vec2};
-#[cfg(feature = "app")]
-use valleyscope_experiments::view::range::whole;
-use valleyscope_experiments::view::range::{Ceiling, CurvePositions, Extent, suited};
+use valleyscope_experiments::view::range::{Ceiling, CurvePositions, Extent, suited, whole};
 use valleyscope_experiments::view::{AxisScale, Dash, Pen};
 use valleyscope_runs::{MetricInfo, Unit};
 
@@ -231,7 +229,6 @@ impl CurveLines {
 /// The choice of the vertical range of a plot that is not zoomed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fit {
-    #[cfg(feature = "app")]
     Everything,
     /// The range of most curves below the ceiling, on an axis of this scale: a few that run away, and on a logarithmic
     /// axis a few values far below, do not flatten the others.
@@ -243,7 +240,6 @@ pub(crate) fn y_in_view<'l>(x: [f64; 2], lines: impl Iterator<Item = &'l CurveLi
     let positions =
         |ceiling: Option<Ceiling>| -> Vec<_> { lines.clone().map(|lines| lines.positions(x, ceiling)).collect() };
     match fit {
-        #[cfg(feature = "app")]
         Fit::Everything => whole(&positions(None)),
         Fit::Sensible(ceiling, scale) => {
             let below = positions(ceiling);

@@ -365,7 +365,6 @@ impl MapSide<'_> {
         (0.5 + along * (count - 1.0)) / count
     }
 
-    #[cfg(feature = "app")]
     pub(crate) fn value(&self, position: f64) -> f64 {
         let sweep::Axis { from, to, count, spacing, .. } = *self.0;
         let count = count.get() as f64;
@@ -374,7 +373,6 @@ impl MapSide<'_> {
     }
 
     /// The row or column at a position.
-    #[cfg(feature = "app")]
     pub(crate) fn index(&self, position: f64) -> usize {
         let count = self.0.count.get();
         ((position * count as f64).floor().max(0.0) as usize).min(count - 1)
