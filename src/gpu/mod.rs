@@ -103,7 +103,7 @@ impl Renderer {
         self.frame.clear();
         self.frame.push(frame(scene));
         self.frame.upload(device, queue);
-        self.heatmap.prepare_colors(queue, scene);
+        self.heatmap.prepare_colors(queue, scene.colormap);
         let Some(in_space) = &scene.space else {
             self.space = None;
             self.heatmap.prepare(device, queue, scene, &self.frame.layout);

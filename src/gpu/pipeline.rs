@@ -202,36 +202,25 @@ pub(super) fn uniform<T>() -> wgpu::BindingType {
     }
 }
 
-pub(super) fn layout_entry(
-    binding: u32,
-    visibility: wgpu::ShaderStages,
-    ty: wgpu::BindingType,
-) -> wgpu::BindGroupLayoutEntry {
-    wgpu::BindGroupLayoutEntry { binding, visibility, ty, count: None }
-}
-
+/// Creates the layout of a bind group whose bindings are numbered from 0.
 pub(super) fn layout(
     device: &wgpu::Device,
     label: &str,
-    entries: &[wgpu::BindGroupLayoutEntry],
+    bindings: &[(wgpu::ShaderStages, wgpu::BindingType)],
 ) -> wgpu::BindGroupLayout {
-    device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(label), entries })
+    let entry = |(binding, &(visibility, ty))| wgpu::BindGroupLayoutEntry { binding, visibility, ty, count: None };
+    let entries: Vec<_> = (0..).zip(bindings).map(entry).collect();
+    device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(label), entries: &entries })
 }
 
-pub(super) fn bind_group(
+pub(super) fn bind_group<'r>(
     device: &wgpu::Device,
     layout: &wgpu::BindGroupLayout,
-    buffer: &wgpu::Buffer,
-    texture: &wgpu::TextureView,
+    resources: impl IntoIterator<Item = wgpu::BindingResource<'r>>,
 ) -> wgpu::BindGroup {
-    device.create_bind_group(&wgpu::BindGroupDescriptor {
-        label: None,
-        layout,
-        entries: &[
-            wgpu::BindGroupEntry { binding: 0, resource: buffer.as_entire_binding() },
-            wgpu::BindGroupEntry { binding: 1, resource: wgpu::BindingResource::TextureView(texture) },
-        ],
-    })
+    let entry = |(binding, resource)| wgpu::BindGroupEntry { binding, resource };
+    let entries: Vec<_> = (0..).zip(resources).map(entry).collect();
+    device.create_bind_group(&wgpu::BindGroupDescriptor { label: None, layout, entries: &entries })
 }
 
 /// Creates a buffer into which the queue writes.
@@ -312,7 +301,7 @@ impl<T: Pod> Uniforms<T> {
             has_dynamic_offset: true,
             min_binding_size: wgpu::BufferSize::new(size as u64),
         };
-        let layout = layout(device, label, &[layout_entry(0, wgpu::ShaderStages::VERTEX_FRAGMENT, ty)]);
+        let layout = layout(device, label, &[(wgpu::ShaderStages::VERTEX_FRAGMENT, ty)]);
         let stride = size.next_multiple_of(device.limits().min_uniform_buffer_offset_alignment as usize);
         let (buffer, bind_group) = Self::allocate(device, label, &layout, stride);
         Uniforms { layout, label, stride, bytes: Vec::new(), buffer, bind_group, values: PhantomData }
@@ -325,18 +314,9 @@ impl<T: Pod> Uniforms<T> {
         bytes: usize,
     ) -> (wgpu::Buffer, wgpu::BindGroup) {
         let buffer = buffer(device, label, bytes as u64, wgpu::BufferUsages::UNIFORM);
-        let bind_group = device.create_bind_group(&wgpu::BindGroupDescriptor {
-            label: Some(label),
-            layout,
-            entries: &[wgpu::BindGroupEntry {
-                binding: 0,
-                resource: wgpu::BindingResource::Buffer(wgpu::BufferBinding {
-                    buffer: &buffer,
-                    offset: 0,
-                    size: wgpu::BufferSize::new(mem::size_of::<T>() as u64),
-                }),
-            }],
-        });
+        let size = wgpu::BufferSize::new(mem::size_of::<T>() as u64);
+        let value = wgpu::BufferBinding { buffer: &buffer, offset: 0, size };
+        let bind_group = bind_group(device, layout, [wgpu::BindingResource::Buffer(value)]);
         (buffer, bind_group)
     }
 
