@@ -11,7 +11,7 @@ use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{AxisScale, Background, Band, Dash, DiagnosticInfo, DiagnosticMetric, Pen};
 use valleyscope_runs::{Better, MetricCurve, MetricId, MetricInfo, MetricScale, RunHistory};
 
-use super::page::{COLUMN_MM, Content, Figure, GAP, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, PAGE_MM, WIDE};
+use super::page::{COLUMN_MM, Content, Figure, GAP, KEY, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, PAGE_MM, WIDE};
 use super::trajectories::{Ensemble, Trajectories, pens};
 use crate::draw::axis::{LABEL_GAP, TICK};
 use crate::draw::canvas::{Canvas, LINE, area, rgb};
@@ -87,8 +87,12 @@ impl Content for Curves {
         if self.plots.len() > 1 { PAGE_MM } else { COLUMN_MM }
     }
 
+    fn key(&self) -> f32 {
+        KEY
+    }
+
     fn draw_key(&self, canvas: &Canvas, from: Pos2, index: usize, _color: Color32) {
-        draw_key(canvas, from, self.key() * canvas.style.em, self.names[index].1);
+        draw_key(canvas, from, KEY * canvas.style.em, self.names[index].1);
     }
 }
 

@@ -13,7 +13,7 @@ use valleyscope_experiments::view::{
     AutoScale, Background, Camera, Dash, HeightField, Orbit, Pen, SpaceView, SymLog, ViewSettings, Viewport,
 };
 
-use super::page::{Content, Figure, GAP, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, PAGE_MM, WIDE};
+use super::page::{Content, Figure, GAP, KEY, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, PAGE_MM, WIDE};
 use super::trajectories::{Ensemble, TracedRun, Trajectories, pens};
 use crate::draw::axis::{Axis, ColorBar};
 use crate::draw::canvas::{Canvas, LINE, MapImage, Style, area, rgb};
@@ -555,8 +555,12 @@ impl Content for LandscapeFigure {
         PAGE_MM
     }
 
+    fn key(&self) -> f32 {
+        KEY
+    }
+
     fn draw_key(&self, canvas: &Canvas, from: Pos2, index: usize, _color: Color32) {
-        let (key, width) = (&self.keys[index], self.key() * canvas.style.em);
+        let (key, width) = (&self.keys[index], KEY * canvas.style.em);
         draw_key(canvas, from, width, key.pen);
         if let Some(marker) = key.marker {
             self.draw_marker(canvas, from + vec2(width / 2.0, 0.0), marker);

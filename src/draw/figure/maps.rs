@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use egui::{Align, Color32, Pos2, Rect, pos2};
+use egui::{Align, Color32, Rect, pos2};
 use valleyscope_engine::optimizer::WEIGHT_DECAY;
 use valleyscope_engine::setting::DIMENSION;
 use valleyscope_engine::sweep::{Diagram, Metric, Quantity, SweepSpec};
 use valleyscope_experiments::view::ticks::short;
 
-use super::page::{COLUMN_MM, Content, Figure, MARGIN, NARROWEST_PANEL, PAGE_MM, SWATCH, draw_swatch};
+use super::page::{COLUMN_MM, Content, Figure, MARGIN, NARROWEST_PANEL, PAGE_MM};
 use crate::draw::axis::{Axis, ColorBar, LABEL_GAP, Parts, Side, TICK};
 use crate::draw::canvas::{Canvas, LINE, MapImage, area};
 use crate::draw::map::{Map, MapColors, MapSide, SharedOptimizer, Swatch, UNKNOWN, shared_optimizers};
@@ -214,14 +214,6 @@ impl Content for Maps {
 
     fn usual_width_mm(&self) -> f64 {
         if self.rows.iter().any(|row| row.panels.len() > 1) { PAGE_MM } else { COLUMN_MM }
-    }
-
-    fn key(&self) -> f32 {
-        SWATCH
-    }
-
-    fn draw_key(&self, canvas: &Canvas, from: Pos2, _index: usize, color: Color32) {
-        draw_swatch(canvas, from, color);
     }
 
     fn with_point(&self, point: [f64; 2]) -> Option<Arc<dyn Content>> {
