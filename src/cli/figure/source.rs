@@ -10,7 +10,7 @@ use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::quantity::ParticleCount;
 use valleyscope_engine::setting::LEARNING_RATE;
 use valleyscope_engine::simulation::SimulationSpec;
-use valleyscope_engine::sweep::{Diagram, Finished, Metric, Precision, SweepJob, SweepSpec};
+use valleyscope_engine::sweep::{Diagram, Metric, Precision, SweepJob, SweepSpec};
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetError, SweepPreset, built_ins};
 use valleyscope_experiments::view::ViewProjection;
@@ -20,7 +20,7 @@ use super::{FigureArgs, grid, trainings};
 use crate::cli::landscape_args::{with_compared, with_settings};
 use crate::cli::output::{ProgressLine, ProgressUnit};
 use crate::cli::run_args::RunsLocation;
-use crate::cli::sweep::{SweepRunner, Taker};
+use crate::cli::sweep::SweepRunner;
 use crate::cli::{Failure, changed, check_computable, say};
 use crate::draw::{Compared, Figure, Map, Trajectories};
 use crate::sweep::result::SweepResult;
@@ -256,7 +256,10 @@ impl FigureComputer {
             return Ok(());
         }
         let job = SweepJob::new(Arc::clone(result.diagram.spec()), self.runner.backend);
-        let done = self.runner.compute(job, &mut result.diagram)?;
+        let done = self.runner.compute(job, |finished| {
+            finished.into_iter().for_each(|finished| result.diagram.insert(finished.pixel, finished.cell));
+            Ok(())
+        })?;
         if !result.diagram.is_complete() {
             return Err(Failure::Interrupted);
         }
@@ -353,13 +356,6 @@ fn run_named(name: &OsStr) -> Result<Option<RunFolder>, Failure> {
     match RunsLocation::of(None) {
         Ok(location) if location.has_beginning_with(name) => location.find(name).map(Some),
         _ => Ok(None),
-    }
-}
-
-impl Taker for Diagram {
-    fn take(&mut self, finished: Finished) -> Result<(), Failure> {
-        self.insert(finished.pixel, finished.cell);
-        Ok(())
     }
 }
 

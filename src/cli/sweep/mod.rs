@@ -23,7 +23,7 @@ use crate::sweep::pool::Progress;
 use crate::sweep::result::{RawFormat, SweepHeader, SweepResult, SweepStore};
 use crate::sweep::titles::as_changed_from;
 
-pub(super) use runner::{SweepRunner, Taker, load};
+pub(super) use runner::{SweepRunner, load};
 
 #[derive(clap::Args)]
 pub(super) struct SweepArgs {
@@ -149,7 +149,7 @@ fn compute(
     let begun = |pixel| before.race(pixel).cloned();
     let job = SweepJob::new(Arc::clone(before.spec()), runner.backend);
     let job = SweepJob { keep_runs: header.keeps_runs, known: &known, begun: &begun, ..job };
-    let done = runner.compute(job, stored)?;
+    let done = runner.compute(job, |finished| stored.take(finished))?;
     stored.save()?;
     Ok(done)
 }
