@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow};
 use clap::ArgGroup;
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
-use super::output::{Interrupt, ProgressLine, ProgressUnit};
+use super::output::{Interrupt, ProgressLine, ProgressUnit, by_ending, cannot_write};
 use super::{Failure, say};
 use crate::export::lesson_page::{LessonPage, notes_page};
 
@@ -51,11 +51,7 @@ fn write(
     replace: bool,
     html: impl FnOnce() -> Result<String, Failure>,
 ) -> Result<(), Failure> {
-    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-    if !matches!(extension.as_deref(), Some("html" | "htm")) {
-        let error = anyhow!("--{option} must be a file that ends in .html, found {}", path.display());
-        return Err(Failure::BadInput(error));
-    }
+    by_ending(&format!("--{option}"), path, &[("html", ())])?;
     if !replace && path.symlink_metadata().is_ok() {
         return Err(Failure::BadInput(exists(path)));
     }
@@ -85,8 +81,4 @@ fn compute(page: &mut LessonPage) -> Result<(), Failure> {
 
 fn exists(path: &Path) -> anyhow::Error {
     anyhow!("{} exists already; name another file, or replace it with --replace", path.display())
-}
-
-fn cannot_write(path: &Path) -> String {
-    format!("cannot write {}", path.display())
 }

@@ -10,7 +10,7 @@ use valleyscope_engine::simulation::{Record, Simulation, SimulationSpec};
 use valleyscope_experiments::preset::{LETTERS, LandscapePreset};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
-use super::output::{Interrupt, ProgressLine, ProgressUnit, on_stdout};
+use super::output::{Interrupt, ProgressLine, ProgressUnit, by_ending, cannot_write, on_stdout};
 use super::{Failure, one_of, say, whole};
 use crate::export::{TrajectoryArrays, TrajectoryTable};
 
@@ -46,7 +46,10 @@ pub(super) struct SimulateArgs {
 const MAX_TABLE_ROWS: u64 = 100_000_000;
 
 pub(super) fn run(args: &SimulateArgs) -> Result<(), Failure> {
-    let format = Format::of(args.out.as_deref())?;
+    let format = match &args.out {
+        Some(out) => by_ending("--out", out, &[("csv", Format::Csv), ("npz", Format::Npz)])?,
+        None => Format::Csv,
+    };
     let preset = preset(args)?;
     let steps = args
         .steps
@@ -147,21 +150,6 @@ enum Format {
     Npz,
 }
 
-impl Format {
-    fn of(out: Option<&Path>) -> Result<Format, Failure> {
-        let Some(out) = out else { return Ok(Format::Csv) };
-        let extension = out.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-        match extension.as_deref() {
-            Some("csv") => Ok(Format::Csv),
-            Some("npz") => Ok(Format::Npz),
-            _ => Err(Failure::BadInput(anyhow!(
-                "--out must be a file that ends in .csv or .npz, found {}",
-                out.display()
-            ))),
-        }
-    }
-}
-
 enum Recorder<'p> {
     Stdout(TrajectoryTable<BufWriter<StdoutLock<'static>>>),
     Table(TrajectoryTable<AtomicFile>, &'p Path),
@@ -179,9 +167,9 @@ impl<'p> Recorder<'p> {
             let stdout = BufWriter::new(io::stdout().lock());
             return Ok(Recorder::Stdout(TrajectoryTable::new(stdout, &shown).with_context(to_stdout)?));
         };
-        let file = AtomicFile::for_target(out).with_context(|| to_file(out))?;
+        let file = AtomicFile::for_target(out).with_context(|| cannot_write(out))?;
         Ok(match format {
-            Format::Csv => Recorder::Table(TrajectoryTable::new(file, spec).with_context(|| to_file(out))?, out),
+            Format::Csv => Recorder::Table(TrajectoryTable::new(file, spec).with_context(|| cannot_write(out))?, out),
             Format::Npz => {
                 let steps = usize::try_from(steps).context("the recorded steps do not fit into memory")?;
                 Recorder::Arrays(Box::new(TrajectoryArrays::new(preset, steps)), file, out)
@@ -192,7 +180,7 @@ impl<'p> Recorder<'p> {
     fn record(&mut self, simulation: &Simulation) -> anyhow::Result<()> {
         match self {
             Recorder::Stdout(table) => table.record(simulation).with_context(to_stdout),
-            Recorder::Table(table, out) => table.record(simulation).with_context(|| to_file(out)),
+            Recorder::Table(table, out) => table.record(simulation).with_context(|| cannot_write(out)),
             Recorder::Arrays(arrays, ..) => {
                 arrays.record(simulation);
                 Ok(())
@@ -203,9 +191,9 @@ impl<'p> Recorder<'p> {
     fn finish(self) -> anyhow::Result<()> {
         match self {
             Recorder::Stdout(table) => table.into_inner().flush().with_context(to_stdout),
-            Recorder::Table(table, out) => table.into_inner().commit(Overwrite::Yes).with_context(|| to_file(out)),
+            Recorder::Table(table, out) => table.into_inner().commit(Overwrite::Yes).with_context(|| cannot_write(out)),
             Recorder::Arrays(arrays, mut file, out) => {
-                arrays.write(&mut file).and_then(|()| file.commit(Overwrite::Yes)).with_context(|| to_file(out))
+                arrays.write(&mut file).and_then(|()| file.commit(Overwrite::Yes)).with_context(|| cannot_write(out))
             }
         }
     }
@@ -213,8 +201,4 @@ impl<'p> Recorder<'p> {
 
 fn to_stdout() -> &'static str {
     "cannot write to stdout"
-}
-
-fn to_file(out: &Path) -> String {
-    format!("cannot write {}", out.display())
 }
