@@ -17,16 +17,16 @@ use super::table::write_table;
 use crate::export::{ArchiveError, NpzReader, NpzWriter};
 
 /// Arrays of averages and deviations over replicates for each candidate, by the order of [`Metric::ALL`].
-pub(super) const MEANS: [&str; 3] = ["mean", "min_loss_mean", "depth_mean"];
-pub(super) const DEVIATIONS: [&str; 3] = ["std", "min_loss_std", "depth_std"];
+const MEANS: [&str; 3] = ["mean", "min_loss_mean", "depth_mean"];
+const DEVIATIONS: [&str; 3] = ["std", "min_loss_std", "depth_std"];
 /// The winner's gap, its standard error and degrees of freedom.
-pub(super) const GAPS: [&str; 3] = ["gap", "gap_se", "gap_freedom"];
+const GAPS: [&str; 3] = ["gap", "gap_se", "gap_freedom"];
 /// The arrays of adaptive sampling.
 const CERTAINTY: &str = "certainty";
-pub(super) const SPENT: &str = "spent";
-pub(super) const ERROR_PROBABILITY: &str = "doubt";
-pub(super) const APART: &str = "apart";
-pub(super) const OVER: &str = "over";
+const SPENT: &str = "spent";
+const ERROR_PROBABILITY: &str = "doubt";
+const APART: &str = "apart";
+const OVER: &str = "over";
 const SHARES: &str = "shares";
 
 #[derive(Clone, Debug)]
@@ -130,8 +130,8 @@ impl SweepResult {
         let labels: Vec<&str> = spec.optimizers.iter().map(|optimizer| optimizer.label()).collect();
         npz.texts("optimizers", &labels)?;
         npz.texts("metrics", &Metric::ALL.map(Metric::name))?;
-        npz.array("rows", &[shape.rows], diagram.rows().iter().copied())?;
-        npz.array("cols", &[shape.columns], diagram.columns().iter().copied())?;
+        npz.array("rows", &shape.by_pixel[..1], diagram.rows().iter().copied())?;
+        npz.array("cols", &shape.by_pixel[1..], diagram.columns().iter().copied())?;
         write_learning_rates(&mut npz, diagram, shape)?;
         npz.text("row_name", spec.rows.of.key())?;
         npz.text("col_name", spec.columns.of.key())?;
@@ -150,8 +150,8 @@ impl SweepResult {
                         .map(move |candidate| cell.map_or(f64::NAN, |cell| at(optimizer, cell, candidate)))
                 })
             };
-            npz.array(MEANS[metric as usize], &shape.by_candidate(), of(|cell| &cell.averages))?;
-            npz.array(DEVIATIONS[metric as usize], &shape.by_candidate(), of(|cell| &cell.deviations))?;
+            npz.array(MEANS[metric as usize], &shape.by_candidate, of(|cell| &cell.averages))?;
+            npz.array(DEVIATIONS[metric as usize], &shape.by_candidate, of(|cell| &cell.deviations))?;
         }
         for (part, name) in GAPS.into_iter().enumerate() {
             let gaps = Metric::ALL.into_iter().flat_map(|metric| {
@@ -160,7 +160,7 @@ impl SweepResult {
                     gap.map_or(f64::NAN, |gap| [gap.value, gap.error, gap.freedom][part])
                 })
             });
-            npz.array(name, &shape.by_metric(), gaps)?;
+            npz.array(name, &shape.by_metric, gaps)?;
         }
         if !spec.tuned_settings().is_empty() {
             write_tuned(&mut npz, diagram, shape)?;
@@ -170,59 +170,49 @@ impl SweepResult {
         }
         if diagram.has_shares() {
             let shares = shape.pixels().flat_map(|pixel| diagram.shares(pixel).unwrap_or(Shares::UNKNOWN).to_array());
-            npz.array(SHARES, &shape.by_share(), shares)?;
+            npz.array(SHARES, &shape.by_share, shares)?;
         }
         npz.finish()
     }
 }
 
-/// The lengths of the arrays' sides.
+/// The shapes of the arrays.
 #[derive(Clone, Copy)]
-pub(super) struct Shape {
-    pub optimizers: usize,
-    pub rows: usize,
-    pub columns: usize,
+struct Shape {
+    by_pixel: [usize; 2],
+    by_optimizer: [usize; 3],
+    by_candidate: [usize; 4],
+    by_metric: [usize; 4],
+    by_share: [usize; 3],
+    /// The largest number of candidates of an optimizer.
+    candidates: usize,
     /// The largest number of learning rates of an optimizer.
     rates: usize,
-    /// The largest number of candidates of an optimizer.
-    pub candidates: usize,
 }
 
 impl Shape {
-    pub(super) fn of(diagram: &Diagram) -> Shape {
-        let spec = diagram.spec();
-        let [rows, columns] = spec.shape();
-        let rates = diagram.learning_rates().iter().map(Vec::len).max().unwrap_or(0).max(1);
+    fn of(diagram: &Diagram) -> Shape {
+        let (spec, [rows, columns]) = (diagram.spec(), diagram.spec().shape());
+        let optimizers = spec.optimizers.len();
         let candidates = spec.candidate_counts().into_iter().max().unwrap_or(1);
-        Shape { optimizers: spec.optimizers.len(), rows, columns, rates, candidates }
+        Shape {
+            by_pixel: [rows, columns],
+            by_optimizer: [optimizers, rows, columns],
+            by_candidate: [optimizers, rows, columns, candidates],
+            by_metric: [Metric::ALL.len(), optimizers, rows, columns],
+            by_share: [rows, columns, 3],
+            candidates,
+            rates: diagram.learning_rates().iter().map(Vec::len).max().unwrap_or(0).max(1),
+        }
     }
 
-    pub(super) fn by_pixel(self) -> [usize; 2] {
-        [self.rows, self.columns]
-    }
-
-    fn by_share(self) -> [usize; 3] {
-        [self.rows, self.columns, 3]
-    }
-
-    pub(super) fn by_optimizer(self) -> [usize; 3] {
-        [self.optimizers, self.rows, self.columns]
-    }
-
-    pub(super) fn by_candidate(self) -> [usize; 4] {
-        [self.optimizers, self.rows, self.columns, self.candidates]
-    }
-
-    pub(super) fn by_metric(self) -> [usize; 4] {
-        [Metric::ALL.len(), self.optimizers, self.rows, self.columns]
-    }
-
-    pub(super) fn pixels(self) -> impl Iterator<Item = [usize; 2]> {
-        (0..self.rows).flat_map(move |row| (0..self.columns).map(move |column| [row, column]))
+    fn pixels(self) -> impl Iterator<Item = [usize; 2]> {
+        let [rows, columns] = self.by_pixel;
+        (0..rows).flat_map(move |row| (0..columns).map(move |column| [row, column]))
     }
 
     fn optimizers_and_pixels(self) -> impl Iterator<Item = (usize, [usize; 2])> {
-        (0..self.optimizers).flat_map(move |optimizer| self.pixels().map(move |pixel| (optimizer, pixel)))
+        (0..self.by_optimizer[0]).flat_map(move |optimizer| self.pixels().map(move |pixel| (optimizer, pixel)))
     }
 }
 
@@ -238,7 +228,7 @@ fn write_learning_rates<W: Write + Seek>(
         return npz.array("lrs", &[shape.rates], rates);
     }
     let rates: Vec<Vec<f64>> = all.iter().map(|rates| padded(rates)).collect();
-    npz.array("lrs", &[shape.optimizers, shape.rates], rates.into_iter().flatten())
+    npz.array("lrs", &[all.len(), shape.rates], rates.into_iter().flatten())
 }
 
 fn write_scores<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
@@ -251,7 +241,7 @@ fn write_scores<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, 
         let each = shape.optimizers_and_pixels();
         each.map(|(optimizer, pixel)| diagram.cell(pixel).map_or(unknown, |cell| as_i32(of(cell, optimizer)))).collect()
     };
-    let by_optimizer = &shape.by_optimizer();
+    let by_optimizer = &shape.by_optimizer;
     npz.array("score", by_optimizer, number(&|cell, optimizer| cell.score(optimizer, metric).value))?;
     let best_rate = |cell: &Cell, optimizer| diagram.rate_of(optimizer, cell.score(optimizer, metric).best);
     npz.array("best_lr", by_optimizer, whole(-1, &best_rate))?;
@@ -262,10 +252,10 @@ fn write_scores<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, 
         let winner = diagram.cell(pixel).and_then(|cell| cell.comparison(metric).winner);
         winner.map_or(-1, as_i32)
     });
-    npz.array("winner", &shape.by_pixel(), winners)?;
+    npz.array("winner", &shape.by_pixel, winners)?;
     npz.array("diverged", by_optimizer, whole(0, &|cell, optimizer| cell.diverged[optimizer] as usize))?;
     let replicates = shape.pixels().map(|pixel| diagram.cell(pixel).map_or(0, |cell| as_i32(cell.replicates)));
-    npz.array("replicates", &shape.by_pixel(), replicates)
+    npz.array("replicates", &shape.by_pixel, replicates)
 }
 
 fn write_tuned<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
@@ -277,11 +267,11 @@ fn write_tuned<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, s
         (candidate < counts[optimizer]).then(|| diagram.tuned_value(optimizer, tuned, candidate))
     };
     let value = |optimizer, candidate, setting| value(optimizer, candidate, setting).unwrap_or(f64::NAN);
-    let of_candidates = (0..shape.optimizers).flat_map(|optimizer| {
+    let of_candidates = (0..counts.len()).flat_map(|optimizer| {
         let all = (0..shape.candidates).flat_map(|candidate| settings.iter().map(move |setting| (candidate, *setting)));
         all.map(move |(candidate, setting)| value(optimizer, candidate, setting)).collect::<Vec<_>>()
     });
-    npz.array("candidates", &[shape.optimizers, shape.candidates, settings.len()], of_candidates)?;
+    npz.array("candidates", &[counts.len(), shape.candidates, settings.len()], of_candidates)?;
     let best = shape.optimizers_and_pixels().flat_map(|(optimizer, pixel)| {
         let best = diagram.cell(pixel).map(|cell| cell.score(optimizer, spec.metric)).filter(|it| it.value.is_finite());
         settings
@@ -289,7 +279,7 @@ fn write_tuned<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, s
             .map(|setting| best.map_or(f64::NAN, |score| value(optimizer, score.best, *setting)))
             .collect::<Vec<_>>()
     });
-    npz.array("best", &[shape.optimizers, shape.rows, shape.columns, settings.len()], best)
+    npz.array("best", &[&shape.by_optimizer[..], &[settings.len()]].concat(), best)
 }
 
 fn write_sampled<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
@@ -297,14 +287,14 @@ fn write_sampled<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram,
     let cells = || shape.pixels().map(|pixel| diagram.cell(pixel));
     let sampled = |pixel: [usize; 2]| diagram.cell(pixel).and_then(|cell| cell.sampled.as_ref());
     let certainties = cells().map(|cell| cell.and_then(|cell| cell.comparison(metric).certainty()).unwrap_or(f64::NAN));
-    npz.array(CERTAINTY, &shape.by_pixel(), certainties)?;
+    npz.array(CERTAINTY, &shape.by_pixel, certainties)?;
     let spent = shape.optimizers_and_pixels().flat_map(|(optimizer, pixel)| {
         let replicates = sampled(pixel).map(|sampled| &sampled.replicates[optimizer]);
         let of_candidate =
             move |candidate| replicates.and_then(|own| own.get(candidate)).map_or(-1, |count| as_i32(*count as usize));
         (0..shape.candidates).map(of_candidate)
     });
-    npz.array(SPENT, &shape.by_candidate(), spent)?;
+    npz.array(SPENT, &shape.by_candidate, spent)?;
     let error_probabilities = shape.optimizers_and_pixels().map(|(optimizer, pixel)| {
         diagram
             .cell(pixel)
@@ -312,13 +302,13 @@ fn write_sampled<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram,
             .copied()
             .unwrap_or(f64::NAN)
     });
-    npz.array(ERROR_PROBABILITY, &shape.by_optimizer(), error_probabilities)?;
+    npz.array(ERROR_PROBABILITY, &shape.by_optimizer, error_probabilities)?;
     let apart = shape.optimizers_and_pixels().map(|(optimizer, pixel)| {
         sampled(pixel).and_then(|sampled| sampled.apart.get(optimizer)).copied().unwrap_or(f64::NAN)
     });
-    npz.array(APART, &shape.by_optimizer(), apart)?;
+    npz.array(APART, &shape.by_optimizer, apart)?;
     let over = shape.pixels().map(|pixel| i32::from(sampled(pixel).is_some_and(|sampled| sampled.is_over)));
-    npz.array(OVER, &shape.by_pixel(), over)
+    npz.array(OVER, &shape.by_pixel, over)
 }
 
 /// Converts a number of runs or replicates, which fits for a checked spec.
@@ -395,7 +385,7 @@ impl SweepResult {
             }
         }
         if npz.names().any(|name| name == SHARES) {
-            let shares: Vec<f64> = npz.array(SHARES, &arrays.shape.by_share()).map_err(in_archive)?;
+            let shares: Vec<f64> = npz.array(SHARES, &arrays.shape.by_share).map_err(in_archive)?;
             diagram.set_shares(shares.as_chunks().0.iter().copied().map(Shares::from_array).collect());
         }
         Ok(SweepResult { title: preset.title, description: preset.description, diagram, precision })
@@ -428,26 +418,26 @@ impl Arrays {
             let [first, second, third] = names.map(|name| npz.array(name, shape));
             Ok([first?, second?, third?])
         };
-        let averages = three(MEANS, &shape.by_candidate())?;
-        let deviations = three(DEVIATIONS, &shape.by_candidate())?;
-        let gaps = three(GAPS, &shape.by_metric())?;
-        let replicates = npz.array("replicates", &shape.by_pixel())?;
-        let diverged = npz.array("diverged", &shape.by_optimizer())?;
+        let averages = three(MEANS, &shape.by_candidate)?;
+        let deviations = three(DEVIATIONS, &shape.by_candidate)?;
+        let gaps = three(GAPS, &shape.by_metric)?;
+        let replicates = npz.array("replicates", &shape.by_pixel)?;
+        let diverged = npz.array("diverged", &shape.by_optimizer)?;
         let sampled = match diagram.spec().sampling.is_uniform() {
             true => None,
             false => Some(SampledArrays {
-                winner: npz.array("winner", &shape.by_pixel())?,
-                spent: npz.array(SPENT, &shape.by_candidate())?,
-                error_probability: npz.array(ERROR_PROBABILITY, &shape.by_optimizer())?,
-                apart: npz.array(APART, &shape.by_optimizer())?,
-                over: npz.array(OVER, &shape.by_pixel())?,
+                winner: npz.array("winner", &shape.by_pixel)?,
+                spent: npz.array(SPENT, &shape.by_candidate)?,
+                error_probability: npz.array(ERROR_PROBABILITY, &shape.by_optimizer)?,
+                apart: npz.array(APART, &shape.by_optimizer)?,
+                over: npz.array(OVER, &shape.by_pixel)?,
             }),
         };
         Ok(Arrays { shape, replicates, diverged, averages, deviations, gaps, sampled })
     }
 
     fn cell(&self, pixel: usize, replicates: usize, diagram: &Diagram) -> Cell {
-        let Shape { optimizers, rows, columns, candidates, .. } = self.shape;
+        let Shape { by_optimizer: [optimizers, rows, columns], candidates, .. } = self.shape;
         let pixels = rows * columns;
         let at = |optimizer: usize| optimizer * pixels + pixel;
         let counts = diagram.spec().candidate_counts();
