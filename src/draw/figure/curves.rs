@@ -261,7 +261,7 @@ impl Figure {
         let last = trajectories.step().max(1) as f64;
         let range = if plots.log_steps { [0.0, last.max(10.0).log10()] } else { [0.0, last] };
         let is_side_by_side = trajectories.runs.len() > 1;
-        let name = |Ensemble { run, name, .. }: &Ensemble<'_>| match is_side_by_side {
+        let name = |Ensemble { run, name, .. }: &Ensemble| match is_side_by_side {
             true => format!("{name} ({})", LETTERS[*run]),
             false => name.clone(),
         };
@@ -319,13 +319,7 @@ fn marks(trajectories: &Trajectories, scale: AxisScale, [from, to]: [f64; 2]) ->
     shown.filter(|(position, _)| (from..=to).contains(position)).collect()
 }
 
-fn plot(
-    runs: &[Ensemble<'_>],
-    metric: DiagnosticMetric,
-    info: DiagnosticInfo,
-    plots: &RunPlots,
-    x: Extent,
-) -> CurvePlot {
+fn plot(runs: &[Ensemble], metric: DiagnosticMetric, info: DiagnosticInfo, plots: &RunPlots, x: Extent) -> CurvePlot {
     let scale = diagnostic_scale(metric, plots.log.contains(&metric), runs.iter().map(|run| &run.history));
     let scales = [plots.horizontal(), scale];
     let curves: Vec<DiagnosticCurve> =

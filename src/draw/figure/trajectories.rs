@@ -57,14 +57,15 @@ struct Paths {
 }
 
 /// The data of an optimizer.
-pub(super) struct Ensemble<'a> {
+#[derive(Clone, Debug)]
+pub(super) struct Ensemble {
     /// The index of its run.
     pub run: usize,
     pub name: String,
     pub color: [u8; 3],
     pub marker: Marker,
-    pub mean: &'a [[f64; 2]],
-    pub particles: &'a [Vec<[f64; 2]>],
+    pub mean: Vec<[f64; 2]>,
+    pub particles: Vec<Vec<[f64; 2]>>,
     /// The present positions of the first particles.
     pub cloud: Vec<[f64; 2]>,
     pub history: Vec<Bucket>,
@@ -133,14 +134,14 @@ impl Trajectories {
 
     /// The enabled optimizers of all runs, in their order, with histories in points that are equally far apart on an
     /// axis of steps, which is logarithmic if `log_steps` is set.
-    pub(super) fn ensembles(&self, log_steps: bool) -> Vec<Ensemble<'_>> {
+    pub(super) fn ensembles(&self, log_steps: bool) -> Vec<Ensemble> {
         self.runs.iter().enumerate().flat_map(|(index, run)| run.ensembles(index, log_steps)).collect()
     }
 }
 
 /// The pens of optimizers, which differ in each run, and are dashed as the run.
-pub(super) fn pens(ensembles: &[Ensemble<'_>]) -> Vec<Pen> {
-    let pen = |(index, Ensemble { run, color, .. }): (usize, &Ensemble<'_>)| {
+pub(super) fn pens(ensembles: &[Ensemble]) -> Vec<Pen> {
+    let pen = |(index, Ensemble { run, color, .. }): (usize, &Ensemble)| {
         let before = ensembles[..index].iter().filter(|other| (other.run, other.color) == (*run, *color)).count();
         let pen = Pen::new(*color, before);
         if *run == 0 { pen } else { pen.dashed(Dash::SIDE_BY_SIDE[*run]) }
@@ -196,7 +197,7 @@ impl TracedRun {
         self.simulation.spec()
     }
 
-    fn ensembles(&self, run: usize, log_steps: bool) -> Vec<Ensemble<'_>> {
+    fn ensembles(&self, run: usize, log_steps: bool) -> Vec<Ensemble> {
         let optimizers = &self.spec().optimizers;
         let all = optimizers.iter().zip(self.spec().shown_names());
         let marks = markers(optimizers.iter().map(|spec| spec.rule.rule.marker()));
@@ -211,8 +212,8 @@ impl TracedRun {
                 name,
                 color,
                 marker,
-                mean: &paths.mean,
-                particles: &paths.particles,
+                mean: paths.mean.clone(),
+                particles: paths.particles.clone(),
                 cloud: ensemble.positions().take(CLOUD).collect(),
                 history: history.view(&request),
             })
