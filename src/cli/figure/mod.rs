@@ -14,7 +14,7 @@ use source::{FigureComputer, Source, TOY_MODEL_FIGURES};
 use valleyscope_experiments::view::{DiagnosticMetric, ViewProjection};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
-use super::landscape_args::{LogAxis, check_known, log_axis, metric, run_plots};
+use super::landscape_args::{check_known, log_axis, metric, run_plots};
 use super::output::{by_ending, cannot_write};
 use super::training_args::GridArgs;
 use super::{Failure, in_one_line, one_of, say, warn_of_missing_glyphs};
@@ -78,7 +78,7 @@ pub(super) struct FigureArgs {
     plots: Vec<DiagnosticMetric>,
     /// The plots of --plots with a logarithmic axis, and `steps` for that of the steps [default: abs-v]
     #[arg(long, value_name = "PLOT,…", value_delimiter = ',', value_parser = log_axis, requires = "plots")]
-    log: Option<Vec<LogAxis>>,
+    log: Option<Vec<Option<DiagnosticMetric>>>,
     /// Compute a coarse picture: at most 24x25 pixels and 10 replicates, or 10 particles
     #[arg(long)]
     quick: bool,
@@ -150,7 +150,7 @@ fn refuse_misplaced(name: &OsString, source: &Source, args: &FigureArgs) -> Resu
 /// Draws a source before it is complete, so that errors of drawing are reported before hours of work.
 fn check(source: &Source, formats: &[Format], args: &FigureArgs) -> Result<(), Failure> {
     let draw = |format: &Format| drawing(source, args)?.to_file(*format, args.dpi);
-    formats.iter().try_for_each(|format| draw(format).map(drop)).map_err(of_options).map_err(Failure::bad_input)
+    formats.iter().try_for_each(|format| draw(format).map(drop)).map_err(Failure::bad_input)
 }
 
 fn drawing(source: &Source, args: &FigureArgs) -> Result<Svg, FigureError> {
@@ -163,19 +163,6 @@ fn drawing(source: &Source, args: &FigureArgs) -> Result<Svg, FigureError> {
     let figure = if args.letters { figure.with_letters() } else { figure };
     let width_mm = args.width_mm.unwrap_or(figure.usual_width_mm());
     figure.render(&Options { width_mm, ..Options::default() })
-}
-
-/// The error in terms of the command line's options.
-fn of_options(error: FigureError) -> FigureError {
-    match error {
-        FigureError::OutOfRange { name: "width_mm", expected, found } => {
-            FigureError::OutOfRange { name: "--width-mm", expected, found }
-        }
-        FigureError::OutOfRange { name: "dpi", expected, found } => {
-            FigureError::OutOfRange { name: "--dpi", expected, found }
-        }
-        other => other,
-    }
 }
 
 /// Draws one figure after the other. The others are drawn even if one fails.
