@@ -1,7 +1,7 @@
 //! `valleyscope lesson`: a lesson as one HTML page to hand out, and its speaker notes.
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
@@ -53,16 +53,16 @@ fn write(
 ) -> Result<(), Failure> {
     by_ending(&format!("--{option}"), path, &[("html", ())])?;
     if !replace && path.symlink_metadata().is_ok() {
-        return Err(Failure::BadInput(exists(path)));
+        let path = path.display();
+        return Err(Failure::BadInput(anyhow!(
+            "{path} exists already; name another file, or replace it with --replace"
+        )));
     }
     let mut file = AtomicFile::for_target(path).with_context(|| cannot_write(path))?;
     let html = html()?;
     file.write_all(html.as_bytes()).with_context(|| cannot_write(path))?;
     let overwrite = if replace { Overwrite::Yes } else { Overwrite::No };
-    file.commit(overwrite).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => Failure::BadInput(exists(path)),
-        _ => Failure::Failed(anyhow::Error::from(error).context(cannot_write(path))),
-    })?;
+    file.commit(overwrite).with_context(|| cannot_write(path))?;
     let what = if option == "notes" { "the page of its notes" } else { "the lesson's page" };
     say(format_args!("{what}, {} kB, is in {}", html.len().div_ceil(1000), path.display()));
     Ok(())
@@ -77,8 +77,4 @@ fn compute(page: &mut LessonPage) -> Result<(), Failure> {
     }
     progress.finish();
     if page.is_complete() { Ok(()) } else { Err(Failure::Interrupted) }
-}
-
-fn exists(path: &Path) -> anyhow::Error {
-    anyhow!("{} exists already; name another file, or replace it with --replace", path.display())
 }

@@ -171,6 +171,11 @@ impl CurvePlot {
 }
 
 impl CurveLines {
+    /// A curve without smoothing and without a band.
+    pub(crate) fn new(index: usize, line: Vec<Vec<[f64; 2]>>) -> CurveLines {
+        CurveLines { index, raw: Vec::new(), line, band: Vec::new() }
+    }
+
     /// The positions in view of the main line, and of the raw line and the band around it, below a ceiling.
     fn positions(&self, [from, to]: [f64; 2], ceiling: Option<Ceiling>) -> CurvePositions {
         let line = || visible_heights(&self.line, [from, to]).map(|y| [y, y]);

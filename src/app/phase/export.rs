@@ -97,7 +97,6 @@ impl DiagramExport {
                 return Err("The triangle is not measured yet; wait until it is drawn.".to_owned());
             }
             Map::Triangle => Figure::triangle(result, metric),
-            Map::Winner { certainty } => Figure::winners(result, metric, certainty),
             map => Figure::map(result, metric, map),
         };
         Ok(if letters { figure.with_letters() } else { figure })

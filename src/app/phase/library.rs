@@ -159,23 +159,23 @@ impl Library {
 
     /// Saves the last states of all diagrams in memory before the program ends.
     pub(super) fn save_all_last(&mut self) {
-        for titled in self.unwritten(|_| true) {
+        for titled in self.unwritten() {
             self.save_last(&titled);
         }
     }
 
     /// Saves what was computed while an earlier state was being written.
     fn save_rest(&mut self) {
-        for titled in self.unwritten(|entry| !entry.is_being_saved) {
+        for titled in self.unwritten() {
             self.save(&titled, titled.worked, false);
         }
     }
 
     /// Returns the diagrams in memory with results that are not on the disk.
-    fn unwritten(&self, is_meant: impl Fn(&LibraryEntry) -> bool) -> Vec<TitledDiagram> {
+    fn unwritten(&self) -> Vec<TitledDiagram> {
         let has_more = |entry: &&LibraryEntry| {
             let has_more = |titled: &TitledDiagram| Coverage::of(&titled.diagram) > entry.saved;
-            self.has_folder && entry.is_safe() && entry.results.as_ref().is_some_and(has_more) && is_meant(entry)
+            self.has_folder && entry.is_safe() && entry.results.as_ref().is_some_and(has_more)
         };
         self.entries.values().filter(has_more).filter_map(|entry| entry.results.clone()).collect()
     }

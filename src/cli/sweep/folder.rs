@@ -63,7 +63,7 @@ impl ResultFolder {
         // New records do not justify overwriting: another process may have finished the sweep and removed its records
         // during the wait for the lock.
         let present = present()?;
-        if let Some(result) = present.first().filter(|_| stored.store.is_new()) {
+        if let Some(result) = present.first().filter(|_| stored.store.is_new) {
             stored.store.remove().with_context(|| format!("cannot remove {}", records.display()))?;
             return without_records(result);
         }

@@ -201,7 +201,7 @@ fn with_resume_advice(failure: Failure, share: &Share, store: &SweepStore) -> Fa
 
 /// Describes the saved part of the work, which may be less than was computed, and how to resume.
 fn resume_advice(share: &Share, store: &SweepStore) -> String {
-    let (saved, folder) = (store.saved(), store.folder().display());
+    let (saved, folder) = (store.saved(), store.path().parent().unwrap_or(store.path()).display());
     let resume = if share.part.is_none() { " with --resume" } else { "" };
     if store.is_at_path() {
         return format!("{saved} of {share} are saved in {folder}; repeat the command{resume} to go on");

@@ -140,8 +140,8 @@ impl Figure {
         let (label, unit) = over.axis(last);
         let scale = metric_scale(metric, metric.scale == MetricScale::Log);
         let lines = points.iter().map(|points| pieces(points, unit, scale)).enumerate();
-        let drawn = |(index, line)| CurveLines { index, raw: Vec::new(), line, band: Vec::new() };
-        let curves: Vec<CurveLines> = lines.filter(|(_, line)| !line.is_empty()).map(drawn).collect();
+        let lines = lines.filter(|(_, line)| !line.is_empty());
+        let curves: Vec<CurveLines> = lines.map(|(index, line)| CurveLines::new(index, line)).collect();
         let times = curves.iter().flat_map(|curve| curve.line.iter().flatten()).map(|[x, _]| [*x; 2]);
         let horizontal = across(times.reduce(union));
         let range = y_in_view(horizontal, curves.iter(), Fit::Sensible(ceiling(metric, runs, scale), scale));

@@ -275,12 +275,7 @@ fn along_axis(floors: &[(usize, Landscape)], depth: &LandscapeMetric, ensembles:
     let losses: Vec<_> = in_range.map(|(_, [_, loss])| ([*loss; 2], None)).collect();
     let drawn = lines.iter().flatten().map(|[_, loss]| [*loss; 2]).chain(suiting(&losses)).reduce(union);
     let range = with_margin(&drawn.map(|extent| (extent, None)).into_iter().collect::<Vec<_>>());
-    let line = |(index, line): (usize, Vec<[f64; 2]>)| CurveLines {
-        index: ensembles.len() + index,
-        raw: Vec::new(),
-        line: vec![line],
-        band: Vec::new(),
-    };
+    let line = |(index, line)| CurveLines::new(ensembles.len() + index, vec![line]);
     Plot {
         horizontal: CurveAxis::linear(&depth.title(), depths),
         curves: CurvePlot {

@@ -282,11 +282,6 @@ impl Columns {
 }
 
 impl Figure {
-    /// A figure of the best optimizer at each pixel; paler where that is less certain, if `certainty` is set.
-    pub fn winners(result: &SweepResult, metric: Metric, certainty: bool) -> Figure {
-        Figure::map(result, metric, Map::Winner { certainty })
-    }
-
     /// A figure of the winners as in the paper: by the sweep's metric or, where weight decay is varied, by each metric
     /// of the landscape, as these then disagree. Paler where less certain, if `certainty` is set, which adaptive
     /// sampling knows by the sweep's metric only.
@@ -297,7 +292,7 @@ impl Figure {
         if is_known && (is_decay(&spec.rows.of) || is_decay(&spec.columns.of)) {
             Figure::winners_by_metric(result, certainty)
         } else {
-            Figure::winners(result, spec.metric, certainty)
+            Figure::map(result, spec.metric, Map::Winner { certainty })
         }
     }
 
