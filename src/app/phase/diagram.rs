@@ -66,6 +66,11 @@ impl TitledDiagram {
         self.named(self.preset.sweep.metric).title
     }
 
+    /// Returns the diagram with a title and a description that include the changes of the preset.
+    pub fn result(&self) -> SweepResult {
+        self.result_by(self.preset.sweep.metric)
+    }
+
     /// Returns the result for a picture that compares by this metric.
     pub fn result_by(&self, metric: Metric) -> SweepResult {
         let SweepPreset { title, description, .. } = self.named(metric);

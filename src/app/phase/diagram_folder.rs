@@ -286,7 +286,7 @@ impl DiagramFolder {
 
     /// Writes a state of the diagram; returns the size of its files.
     fn save(&mut self, (titled, description): &DiagramState, picture: &ColorImage) -> io::Result<u64> {
-        let (result, diagram) = (titled.result_by(titled.preset.sweep.metric), &titled.diagram);
+        let (result, diagram) = (titled.result(), &titled.diagram);
         if !self.has(LIBRARY_RECORD) {
             self.describe(description)?;
         }

@@ -491,9 +491,6 @@ impl PhasePanel {
 
 /// Returns the sweep of a first start.
 fn first_sweep() -> SweepPreset {
-    let mut sweeps = built_ins().iter().filter_map(|built_in| match &built_in.preset {
-        Preset::Sweep(preset) => Some(preset.clone()),
-        _ => None,
-    });
-    sweeps.next().expect("some built-in presets are sweeps")
+    let sweep = |preset: &Preset| if let Preset::Sweep(preset) = preset { Some(preset.clone()) } else { None };
+    built_ins().iter().find_map(|built_in| sweep(&built_in.preset)).expect("some built-in presets are sweeps")
 }

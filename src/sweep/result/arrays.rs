@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use valleyscope_engine::setting::Key;
 use valleyscope_engine::shares::Shares;
-use valleyscope_engine::sweep::{Cell, Comparison, Diagram, Gap, Metric, Precision, Sampled};
+use valleyscope_engine::sweep::{Cell, Comparison, Diagram, Gap, Metric, Precision, Sampled, SweepSpec};
 use valleyscope_experiments::preset::{FormatVersion, Preset, SweepPreset};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
 use valleyscope_runs::plain_file;
@@ -144,7 +144,7 @@ impl SweepResult {
                 let at = move |optimizer: usize, cell: &Cell, candidate: usize| {
                     of(cell)[optimizer].get(candidate).map_or(f64::NAN, |values| values[metric as usize])
                 };
-                shape.optimizers_and_pixels().flat_map(move |(optimizer, pixel)| {
+                optimizers_and_pixels(diagram.spec()).flat_map(move |(optimizer, pixel)| {
                     let cell = diagram.cell(pixel);
                     (0..shape.candidates)
                         .map(move |candidate| cell.map_or(f64::NAN, |cell| at(optimizer, cell, candidate)))
@@ -155,7 +155,7 @@ impl SweepResult {
         }
         for (part, name) in GAPS.into_iter().enumerate() {
             let gaps = Metric::ALL.into_iter().flat_map(|metric| {
-                shape.optimizers_and_pixels().map(move |(optimizer, pixel)| {
+                optimizers_and_pixels(diagram.spec()).map(move |(optimizer, pixel)| {
                     let gap = diagram.cell(pixel).map(|cell| cell.comparison(metric).gaps[optimizer]);
                     gap.map_or(f64::NAN, |gap| [gap.value, gap.error, gap.freedom][part])
                 })
@@ -169,7 +169,8 @@ impl SweepResult {
             write_sampled(&mut npz, diagram, shape)?;
         }
         if diagram.has_shares() {
-            let shares = shape.pixels().flat_map(|pixel| diagram.shares(pixel).unwrap_or(Shares::UNKNOWN).to_array());
+            let shares =
+                diagram.spec().pixels().flat_map(|pixel| diagram.shares(pixel).unwrap_or(Shares::UNKNOWN).to_array());
             npz.array(SHARES, &shape.by_share, shares)?;
         }
         npz.finish()
@@ -205,15 +206,10 @@ impl Shape {
             rates: diagram.learning_rates().iter().map(Vec::len).max().unwrap_or(0).max(1),
         }
     }
+}
 
-    fn pixels(self) -> impl Iterator<Item = [usize; 2]> {
-        let [rows, columns] = self.by_pixel;
-        (0..rows).flat_map(move |row| (0..columns).map(move |column| [row, column]))
-    }
-
-    fn optimizers_and_pixels(self) -> impl Iterator<Item = (usize, [usize; 2])> {
-        (0..self.by_optimizer[0]).flat_map(move |optimizer| self.pixels().map(move |pixel| (optimizer, pixel)))
-    }
+fn optimizers_and_pixels(spec: &SweepSpec) -> impl Iterator<Item = (usize, [usize; 2])> {
+    (0..spec.optimizers.len()).flat_map(|optimizer| spec.pixels().map(move |pixel| (optimizer, pixel)))
 }
 
 fn write_learning_rates<W: Write + Seek>(
@@ -234,11 +230,11 @@ fn write_learning_rates<W: Write + Seek>(
 fn write_scores<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
     let metric = diagram.spec().metric;
     let number = |of: &dyn Fn(&Cell, usize) -> f64| -> Vec<f64> {
-        let each = shape.optimizers_and_pixels();
+        let each = optimizers_and_pixels(diagram.spec());
         each.map(|(optimizer, pixel)| diagram.cell(pixel).map_or(f64::NAN, |cell| of(cell, optimizer))).collect()
     };
     let whole = |unknown: i32, of: &dyn Fn(&Cell, usize) -> usize| -> Vec<i32> {
-        let each = shape.optimizers_and_pixels();
+        let each = optimizers_and_pixels(diagram.spec());
         each.map(|(optimizer, pixel)| diagram.cell(pixel).map_or(unknown, |cell| as_i32(of(cell, optimizer)))).collect()
     };
     let by_optimizer = &shape.by_optimizer;
@@ -248,13 +244,13 @@ fn write_scores<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, 
     npz.array("score_std", by_optimizer, number(&|cell, optimizer| cell.score_deviation(optimizer, metric)))?;
     npz.array("min_loss", by_optimizer, number(&|cell, index| cell.score(index, Metric::SmallestLoss).value))?;
     npz.array("depth", by_optimizer, number(&|cell, index| cell.score(index, Metric::Depth).value))?;
-    let winners = shape.pixels().map(|pixel| {
+    let winners = diagram.spec().pixels().map(|pixel| {
         let winner = diagram.cell(pixel).and_then(|cell| cell.comparison(metric).winner);
         winner.map_or(-1, as_i32)
     });
     npz.array("winner", &shape.by_pixel, winners)?;
     npz.array("diverged", by_optimizer, whole(0, &|cell, optimizer| cell.diverged[optimizer] as usize))?;
-    let replicates = shape.pixels().map(|pixel| diagram.cell(pixel).map_or(0, |cell| as_i32(cell.replicates)));
+    let replicates = diagram.spec().pixels().map(|pixel| diagram.cell(pixel).map_or(0, |cell| as_i32(cell.replicates)));
     npz.array("replicates", &shape.by_pixel, replicates)
 }
 
@@ -272,7 +268,7 @@ fn write_tuned<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, s
         all.map(move |(candidate, setting)| value(optimizer, candidate, setting)).collect::<Vec<_>>()
     });
     npz.array("candidates", &[counts.len(), shape.candidates, settings.len()], of_candidates)?;
-    let best = shape.optimizers_and_pixels().flat_map(|(optimizer, pixel)| {
+    let best = optimizers_and_pixels(diagram.spec()).flat_map(|(optimizer, pixel)| {
         let best = diagram.cell(pixel).map(|cell| cell.score(optimizer, spec.metric)).filter(|it| it.value.is_finite());
         settings
             .iter()
@@ -284,18 +280,18 @@ fn write_tuned<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, s
 
 fn write_sampled<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
     let metric = diagram.spec().metric;
-    let cells = || shape.pixels().map(|pixel| diagram.cell(pixel));
+    let cells = || diagram.spec().pixels().map(|pixel| diagram.cell(pixel));
     let sampled = |pixel: [usize; 2]| diagram.cell(pixel).and_then(|cell| cell.sampled.as_ref());
     let certainties = cells().map(|cell| cell.and_then(|cell| cell.comparison(metric).certainty()).unwrap_or(f64::NAN));
     npz.array(CERTAINTY, &shape.by_pixel, certainties)?;
-    let spent = shape.optimizers_and_pixels().flat_map(|(optimizer, pixel)| {
+    let spent = optimizers_and_pixels(diagram.spec()).flat_map(|(optimizer, pixel)| {
         let replicates = sampled(pixel).map(|sampled| &sampled.replicates[optimizer]);
         let of_candidate =
             move |candidate| replicates.and_then(|own| own.get(candidate)).map_or(-1, |count| as_i32(*count as usize));
         (0..shape.candidates).map(of_candidate)
     });
     npz.array(SPENT, &shape.by_candidate, spent)?;
-    let error_probabilities = shape.optimizers_and_pixels().map(|(optimizer, pixel)| {
+    let error_probabilities = optimizers_and_pixels(diagram.spec()).map(|(optimizer, pixel)| {
         diagram
             .cell(pixel)
             .and_then(|cell| cell.comparison(metric).error_probabilities.get(optimizer))
@@ -303,11 +299,11 @@ fn write_sampled<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram,
             .unwrap_or(f64::NAN)
     });
     npz.array(ERROR_PROBABILITY, &shape.by_optimizer, error_probabilities)?;
-    let apart = shape.optimizers_and_pixels().map(|(optimizer, pixel)| {
+    let apart = optimizers_and_pixels(diagram.spec()).map(|(optimizer, pixel)| {
         sampled(pixel).and_then(|sampled| sampled.apart.get(optimizer)).copied().unwrap_or(f64::NAN)
     });
     npz.array(APART, &shape.by_optimizer, apart)?;
-    let over = shape.pixels().map(|pixel| i32::from(sampled(pixel).is_some_and(|sampled| sampled.is_over)));
+    let over = diagram.spec().pixels().map(|pixel| i32::from(sampled(pixel).is_some_and(|sampled| sampled.is_over)));
     npz.array(OVER, &shape.by_pixel, over)
 }
 
@@ -371,7 +367,7 @@ impl SweepResult {
         let is_uniform = diagram.spec().sampling.is_uniform();
         let most = if is_uniform { diagram.spec().replicates.get() } else { i32::MAX as usize };
         let arrays = Arrays::read(&mut npz, &diagram).map_err(in_archive)?;
-        for (index, pixel) in arrays.shape.pixels().enumerate() {
+        for (index, pixel) in diagram.spec().pixels().enumerate() {
             match usize::try_from(arrays.replicates[index]) {
                 Ok(0) => {}
                 Ok(replicates) if replicates <= most => {
