@@ -32,7 +32,7 @@ pub(super) struct SimulateArgs {
     #[arg(long, value_name = "KEY=VALUE", value_parser = super::assignment)]
     set: Vec<(String, String)>,
     /// Simulate another one of a preset of several side by side: A is the preset's own, B the first beside it
-    #[arg(long, value_name = "A|B|C|D", default_value = "A", value_parser = one_of(&[0, 1, 2, 3], letter))]
+    #[arg(long, value_name = "A|B|C|D", default_value = "A", value_parser = one_of(&[0, 1, 2, 3], |session| LETTERS[session]))]
     session: usize,
     /// Record the start, every K-th step and the last
     #[arg(long, value_name = "K", default_value = "1", allow_hyphen_values = true, value_parser = whole(1..=u64::MAX))]
@@ -97,10 +97,6 @@ fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
     Ok(preset)
 }
 
-fn letter(session: usize) -> &'static str {
-    LETTERS[session]
-}
-
 fn of_session(preset: LandscapePreset, session: usize) -> Result<LandscapePreset, Failure> {
     if session == 0 {
         return Ok(preset);
@@ -110,7 +106,7 @@ fn of_session(preset: LandscapePreset, session: usize) -> Result<LandscapePreset
     if session >= count {
         return Err(Failure::BadInput(anyhow!(
             "--session {}: the preset's `simulations` are only {}",
-            letter(session),
+            LETTERS[session],
             LETTERS[..count].join(", ")
         )));
     }

@@ -389,12 +389,7 @@ impl DiagramStore {
     fn loaded(&mut self, number: u64, mut diagram: Diagram, precision: Precision) {
         let Some(entry) = self.library.get(number) else { return self.not_loaded(number) };
         diagram.recolor(Arc::clone(&entry.spec));
-        let loaded = TitledDiagram {
-            diagram,
-            precision,
-            worked: entry.description.worked,
-            ..TitledDiagram::empty(number, Arc::clone(&entry.description.preset), (*entry.spec).clone())
-        };
+        let loaded = TitledDiagram { diagram, precision, ..entry.empty(number) };
         match self.recall.take_if(|recall| recall.number == number) {
             Some(recall) => {
                 *self.newest_mut() = loaded;
@@ -432,11 +427,10 @@ impl DiagramStore {
             return Some(titled);
         }
         let entry = self.library.get(number)?;
-        let empty = TitledDiagram::empty(number, Arc::clone(&entry.description.preset), (*entry.spec).clone());
+        let empty = entry.empty(number);
         if !entry.is_loading {
-            return Some(TitledDiagram { number: self.next_number(), ..empty });
+            return Some(TitledDiagram { number: self.next_number(), worked: Duration::ZERO, ..empty });
         }
-        let empty = TitledDiagram { worked: entry.description.worked, ..empty };
         self.recall = Some(Recall { number, then_runs: false });
         Some(empty)
     }

@@ -336,7 +336,9 @@ impl Library {
                 }
                 Answer::Loaded(LoadedResults { diagram, precision, lost_races }) => {
                     if let Some(entry) = entry {
-                        entry.loaded(Coverage::of(&diagram));
+                        // It may be less than the description states.
+                        (entry.saved, entry.is_loading) = (Coverage::of(&diagram), false);
+                        entry.description.coverage = entry.saved;
                     }
                     if let Some(reason) = lost_races {
                         let text =
@@ -410,6 +412,12 @@ impl LibraryEntry {
         self.description.name.clone().unwrap_or_else(|| self.made_title.get_or_init(made).clone())
     }
 
+    /// Returns the diagram without its results.
+    pub(super) fn empty(&self, number: u64) -> TitledDiagram {
+        let (preset, sweep) = (Arc::clone(&self.description.preset), (*self.spec).clone());
+        TitledDiagram { worked: self.description.worked, ..TitledDiagram::empty(number, preset, sweep) }
+    }
+
     /// Takes the state of the diagram that is about to be written.
     fn begin_saving(&mut self, titled: &TitledDiagram, worked: Duration) {
         // A result that is opened from a file states no computing time.
@@ -425,11 +433,6 @@ impl LibraryEntry {
     fn for_another(self) -> LibraryEntry {
         let description = DiagramDescription { coverage: Coverage::default(), ..self.description };
         LibraryEntry { bytes: self.bytes, ..LibraryEntry::new(description, self.spec) }
-    }
-
-    /// Takes what was found on the disk, which may be less than the description states.
-    fn loaded(&mut self, found: Coverage) {
-        (self.saved, self.description.coverage, self.is_loading) = (found, found, false);
     }
 
     /// Returns whether all that was computed of it is on the disk, or will be before the program ends.

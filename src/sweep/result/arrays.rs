@@ -72,7 +72,7 @@ impl SweepResult {
     pub fn write(&self, folder: &Path, overwrite: Overwrite) -> io::Result<()> {
         write_file(&folder.join(Self::SPEC), overwrite, self.preset().to_ron().as_bytes())?;
         let mut table = AtomicFile::for_target(&folder.join(Self::TABLE))?;
-        write_table(&mut table, &self.diagram)?;
+        write_table(&mut table, &[(None, &self.diagram)])?;
         table.commit(overwrite)?;
         let mut arrays = AtomicFile::for_target(&folder.join(Self::ARRAYS))?;
         self.write_arrays(&mut arrays)?;
