@@ -458,11 +458,7 @@ impl Svg {
     /// The figure as a PNG file with `dpi` dots per inch: width in mm × dpi / 25.4 pixels wide.
     pub fn to_png(&self, dpi: f64) -> Result<Vec<u8>, FigureError> {
         if !(10.0..=4800.0).contains(&dpi) {
-            return Err(FigureError::OutOfRange {
-                name: "the number of dots per inch",
-                expected: "from 10 to 4800".to_owned(),
-                found: dpi,
-            });
+            return Err(FigureError::OutOfRange { name: "dpi", expected: "from 10 to 4800".to_owned(), found: dpi });
         }
         let [width, height] = [self.width_mm, self.height_mm()].map(|length| (length * dpi / MM_PER_INCH).round());
         let is_possible = width * height <= MAX_PIXELS;

@@ -149,8 +149,13 @@ fn refuse_misplaced(name: &OsString, source: &Source, args: &FigureArgs) -> Resu
 
 /// Draws a source before it is complete, so that errors of drawing are reported before hours of work.
 fn check(source: &Source, formats: &[Format], args: &FigureArgs) -> Result<(), Failure> {
+    let refused = |error: FigureError| match error {
+        // Named as the option of the command line.
+        FigureError::OutOfRange { .. } => Failure::BadInput(anyhow!("--{}", error.to_string().replace('_', "-"))),
+        other => Failure::bad_input(other),
+    };
     let draw = |format: &Format| drawing(source, args)?.to_file(*format, args.dpi);
-    formats.iter().try_for_each(|format| draw(format).map(drop)).map_err(Failure::bad_input)
+    formats.iter().try_for_each(|format| draw(format).map(drop)).map_err(refused)
 }
 
 fn drawing(source: &Source, args: &FigureArgs) -> Result<Svg, FigureError> {

@@ -120,8 +120,8 @@ impl Figure {
             true => Ok(()),
             false => Err(FigureError::OutOfRange { name, expected: format!("from {low} to {high}"), found: value }),
         };
-        range("the width in mm", width_mm, 20.0, 2000.0)?;
-        range("the font size", font_size, 3.0, 72.0)?;
+        range("width_mm", width_mm, 20.0, 2000.0)?;
+        range("font_size", font_size, 3.0, 72.0)?;
         let (width, em) = ((width_mm * POINTS_PER_MM) as f32, font_size as f32);
         Svg::drawn(self.about.clone(), width_mm, Style::of_figure(em, background), |canvas| {
             let inner = width - 2.0 * MARGIN * em;

@@ -282,11 +282,7 @@ fn impossible_sizes_are_refused() {
     let refusal = |options| figure.render(&options).map(|_| ()).expect_err("refused");
     let narrow = refusal(Options { width_mm: 25.0, font_size: 20.0, title: false, ..Options::default() });
     assert!(matches!(narrow, FigureError::TooNarrow { .. }));
-    assert!(
-        refusal(Options { width_mm: f64::NAN, ..wide() })
-            .to_string()
-            .contains("the width in mm must be from 20 to 2000")
-    );
+    assert!(refusal(Options { width_mm: f64::NAN, ..wide() }).to_string().contains("width_mm must be from 20 to 2000"));
     assert!(refusal(Options { font_size: 0.0, ..wide() }).to_string().contains("found 0"));
     let svg = figure.render(&wide()).expect("rendered");
     assert!(svg.to_png(0.0).is_err());
