@@ -1,11 +1,5 @@
 // Curves of a plot: lines, solid or dashed, drawn over each other in the order of the draws.
 
-// The transform from plot coordinates, from 0 to 1 across the visible part of the plot, to centred pixels.
-struct PlotArea {
-    px_per_unit: vec2<f32>,
-    origin_px: vec2<f32>,
-}
-
 struct Curve {
     color: vec3<f32>,
     opacity: f32,
@@ -15,8 +9,7 @@ struct Curve {
     dash_px: f32,
 }
 
-@group(1) @binding(0) var<uniform> area: PlotArea;
-@group(2) @binding(0) var<uniform> curve: Curve;
+@group(1) @binding(0) var<uniform> curve: Curve;
 
 struct Varying {
     @builtin(position) position: vec4<f32>,
@@ -28,8 +21,9 @@ struct Varying {
     @location(4) @interpolate(flat) lengths: vec2<f32>,
 }
 
+// A point in plot coordinates, from 0 to 1 across the visible part of the plot.
 fn placed_in_plot(point: vec2<f32>) -> Placed {
-    return Placed(point * area.px_per_unit + area.origin_px, 0.0, is_finite(point));
+    return placed(offset_from_xy(point));
 }
 
 // Takes four consecutive points in plot coordinates, not finite where the line ends; the segment joins the middle two.

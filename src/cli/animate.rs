@@ -91,7 +91,7 @@ mod with_app {
     use crate::app::landscape::picture::{PictureContent, PictureOptions, PictureSubject};
     use crate::app::shell::jobs::Progress;
     use crate::cli::landscape_args::check_known;
-    use crate::cli::output::{Interrupt, ProgressLine, ProgressUnit};
+    use crate::cli::output::{Interrupt, ProgressLine, ProgressUnit, by_ending};
     use crate::draw::RunPlots;
     use crate::export::animation::AnimationFormat;
 
@@ -99,7 +99,9 @@ mod with_app {
     const INTERVAL: Duration = Duration::from_millis(50);
 
     pub(in crate::cli) fn run(args: &AnimateArgs) -> Result<(), Failure> {
-        let format = format(args)?;
+        let files = AnimationFormat::ALL.into_iter().filter(|format| !format.extension().is_empty());
+        let endings: Vec<_> = files.map(|format| (format.extension(), format)).collect();
+        let format = by_ending("--out", &args.out, &endings)?;
         let preset = landscape_preset(&args.preset, &args.set)?;
         check_known(&args.plots, &preset.spec().landscape)?;
         let options = options(args);
@@ -123,15 +125,6 @@ mod with_app {
         let seconds = steps.frames() as f64 / f64::from(frames_per_sec);
         say(format_args!("{} frames, {seconds:.1} seconds, are in {}", steps.frames(), args.out.display()));
         Ok(())
-    }
-
-    fn format(args: &AnimateArgs) -> Result<AnimationFormat, Failure> {
-        let ending = args.out.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
-        let files = AnimationFormat::ALL.into_iter().filter(|format| !format.extension().is_empty());
-        files.into_iter().find(|format| format.extension() == ending).ok_or_else(|| {
-            let out = args.out.display();
-            Failure::BadInput(anyhow!("--out must be a file that ends in .gif, .apng, .mp4 or .webm, found {out}"))
-        })
     }
 
     fn options(args: &AnimateArgs) -> PictureOptions {

@@ -64,13 +64,6 @@ fn named(name: &str) -> Result<TitledSimulation, Failure> {
     }
 }
 
-/// An axis that can be logarithmic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LogAxis {
-    Steps,
-    Of(DiagnosticMetric),
-}
-
 fn name(metric: DiagnosticMetric) -> String {
     metric.key().replace('_', "-")
 }
@@ -85,12 +78,13 @@ pub(super) fn metric(text: &str) -> Result<DiagnosticMetric, String> {
     found.ok_or_else(|| format!("expected plots among {}, found {text}", names()))
 }
 
-pub(super) fn log_axis(text: &str) -> Result<LogAxis, String> {
+/// Finds the metric whose axis is named; none for the axis of the steps.
+pub(super) fn log_axis(text: &str) -> Result<Option<DiagnosticMetric>, String> {
     match text.trim() {
-        "steps" => Ok(LogAxis::Steps),
-        text => metric(text)
-            .map(LogAxis::Of)
-            .map_err(|_| format!("expected `steps` or plots among {}, found {text}", names())),
+        "steps" => Ok(None),
+        text => {
+            metric(text).map(Some).map_err(|_| format!("expected `steps` or plots among {}, found {text}", names()))
+        }
     }
 }
 
@@ -106,16 +100,12 @@ pub(super) fn check_known(plots: &[DiagnosticMetric], landscape: &LandscapeSpec)
 }
 
 /// Makes the plots of a figure. `log` names the logarithmic axes; without it, that of |v| is one.
-pub(super) fn run_plots(metrics: &[DiagnosticMetric], log: Option<&[LogAxis]>) -> RunPlots {
-    let log = log.unwrap_or(&[LogAxis::Of(DiagnosticMetric::AbsV)]);
-    let of_metric = |axis: &LogAxis| match axis {
-        LogAxis::Of(metric) => Some(*metric),
-        LogAxis::Steps => None,
-    };
+pub(super) fn run_plots(metrics: &[DiagnosticMetric], log: Option<&[Option<DiagnosticMetric>]>) -> RunPlots {
+    let log = log.unwrap_or(&[Some(DiagnosticMetric::AbsV)]);
     RunPlots {
         metrics: metrics.to_vec(),
-        log: log.iter().filter_map(of_metric).collect(),
-        log_steps: log.contains(&LogAxis::Steps),
+        log: log.iter().copied().flatten().collect(),
+        log_steps: log.contains(&None),
         ..RunPlots::default()
     }
 }

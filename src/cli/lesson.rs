@@ -1,14 +1,14 @@
 //! `valleyscope lesson`: a lesson as one HTML page to hand out, and its speaker notes.
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use clap::ArgGroup;
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
-use super::output::{Interrupt, ProgressLine, ProgressUnit};
+use super::output::{Interrupt, ProgressLine, ProgressUnit, by_ending, cannot_write};
 use super::{Failure, say};
 use crate::export::lesson_page::{LessonPage, notes_page};
 
@@ -51,22 +51,18 @@ fn write(
     replace: bool,
     html: impl FnOnce() -> Result<String, Failure>,
 ) -> Result<(), Failure> {
-    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-    if !matches!(extension.as_deref(), Some("html" | "htm")) {
-        let error = anyhow!("--{option} must be a file that ends in .html, found {}", path.display());
-        return Err(Failure::BadInput(error));
-    }
+    by_ending(&format!("--{option}"), path, &[("html", ())])?;
     if !replace && path.symlink_metadata().is_ok() {
-        return Err(Failure::BadInput(exists(path)));
+        let path = path.display();
+        return Err(Failure::BadInput(anyhow!(
+            "{path} exists already; name another file, or replace it with --replace"
+        )));
     }
     let mut file = AtomicFile::for_target(path).with_context(|| cannot_write(path))?;
     let html = html()?;
     file.write_all(html.as_bytes()).with_context(|| cannot_write(path))?;
     let overwrite = if replace { Overwrite::Yes } else { Overwrite::No };
-    file.commit(overwrite).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => Failure::BadInput(exists(path)),
-        _ => Failure::Failed(anyhow::Error::from(error).context(cannot_write(path))),
-    })?;
+    file.commit(overwrite).with_context(|| cannot_write(path))?;
     let what = if option == "notes" { "the page of its notes" } else { "the lesson's page" };
     say(format_args!("{what}, {} kB, is in {}", html.len().div_ceil(1000), path.display()));
     Ok(())
@@ -81,12 +77,4 @@ fn compute(page: &mut LessonPage) -> Result<(), Failure> {
     }
     progress.finish();
     if page.is_complete() { Ok(()) } else { Err(Failure::Interrupted) }
-}
-
-fn exists(path: &Path) -> anyhow::Error {
-    anyhow!("{} exists already; name another file, or replace it with --replace", path.display())
-}
-
-fn cannot_write(path: &Path) -> String {
-    format!("cannot write {}", path.display())
 }

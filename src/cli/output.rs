@@ -4,11 +4,13 @@
 use std::borrow::Cow;
 use std::fmt::Arguments;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{fmt, io};
 
+use anyhow::anyhow;
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -42,6 +44,22 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Failure::Failed(error.into())
     }
+}
+
+/// Finds what the ending of the file stands for that an option names.
+pub(super) fn by_ending<T: Copy>(option: &str, path: &Path, endings: &[(&str, T)]) -> Result<T, Failure> {
+    let found = path.extension().unwrap_or_default();
+    let known = endings.iter().find(|(ending, _)| found.eq_ignore_ascii_case(ending)).map(|(_, meaning)| *meaning);
+    known.ok_or_else(|| {
+        let endings: Vec<String> = endings.iter().map(|(ending, _)| format!(".{ending}")).collect();
+        let endings = endings.join(", ");
+        let endings = endings.rsplit_once(", ").map_or(endings.clone(), |(first, last)| format!("{first} or {last}"));
+        Failure::BadInput(anyhow!("{option} must be a file that ends in {endings}, found {}", path.display()))
+    })
+}
+
+pub(super) fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}", path.display())
 }
 
 /// Writes one or more lines to stderr. A closed stderr is not an error.

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use valleyscope_engine::regret::{self, Losses, RegretCurve, Theorem};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
-use super::output::{Interrupt, ProgressLine, ProgressUnit, print};
+use super::output::{Interrupt, ProgressLine, ProgressUnit, by_ending, cannot_write, print};
 use super::{Failure, say, whole};
 use crate::draw::{Format, Options};
 
@@ -33,11 +33,11 @@ const GAMMAS: [f64; 2] = [0.2, -0.2];
 const DPI: f64 = 300.0;
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    let is_csv = |out: &Path| out.extension().is_some_and(|found| found.eq_ignore_ascii_case("csv"));
-    if let Some(out) = args.out.as_ref().filter(|out| !is_csv(out)) {
-        return Err(Failure::BadInput(anyhow!("--out must be a file that ends in .csv, found {}", out.display())));
+    if let Some(out) = &args.out {
+        by_ending("--out", out, &[("csv", ())])?;
     }
-    let format = args.figure.as_deref().map(format).transpose()?;
+    let formats = Format::ALL.map(|format| (format.extension(), format));
+    let format = args.figure.as_deref().map(|path| by_ending("--figure", path, &formats)).transpose()?;
     let [table, figure] = [&args.out, &args.figure].map(|out| out.as_deref().map(begin).transpose());
     let (table, figure) = (table?, figure?);
     let curves = curves(args)?;
@@ -56,20 +56,9 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     print(&report(&curves, args.steps))
 }
 
-fn format(path: &Path) -> Result<Format, Failure> {
-    Format::of(path).ok_or_else(|| {
-        let path = path.display();
-        Failure::BadInput(anyhow!("--figure must be a file that ends in .png, .svg or .pdf, found {path}"))
-    })
-}
-
 /// Begins a file, so that errors of writing are reported before the work.
 fn begin(path: &Path) -> Result<(AtomicFile, &Path), Failure> {
     Ok((AtomicFile::for_target(path).with_context(|| cannot_write(path))?, path))
-}
-
-fn cannot_write(path: &Path) -> String {
-    format!("cannot write {}", path.display())
 }
 
 fn curves(args: &Args) -> Result<Vec<RegretCurve>, Failure> {

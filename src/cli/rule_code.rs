@@ -70,31 +70,20 @@ fn chosen(name: &OsStr) -> Result<RatedRule, Failure> {
 /// Lists the optimizers of a preset; those that only a lesson's steps have come last.
 fn listed(preset: &Preset) -> Result<Vec<Listed>, Failure> {
     let usual = LearningRate::clamped(USUAL_LEARNING_RATE);
+    let listed = |id, title: &str, rule| Listed { id, title: title.to_owned(), rule };
     let mut all: Vec<Listed> = match preset {
         Preset::Landscape(preset) => {
             let simulations = simulations(preset)?;
             let optimizers = simulations.iter().flat_map(|simulation| &simulation.optimizers);
-            let listed = |it: &valleyscope_engine::simulation::OptimizerSpec| Listed {
-                id: Some(it.id),
-                title: it.label().to_owned(),
-                rule: it.rule,
-            };
-            optimizers.map(listed).collect()
+            optimizers.map(|it| listed(Some(it.id), it.label(), it.rule)).collect()
         }
         Preset::Sweep(preset) => {
-            let rated = |rule: RuleSpec| rule.rated(usual);
             let optimizers = preset.sweep.optimizers.iter();
-            optimizers
-                .map(|it| Listed { id: Some(it.id), title: it.label().to_owned(), rule: rated(it.rule) })
-                .collect()
+            optimizers.map(|it| listed(Some(it.id), it.label(), it.rule.rated(usual))).collect()
         }
         other => {
-            let listed = |(rule, rate): (RuleSpec, Option<LearningRate>)| Listed {
-                id: None,
-                title: rule.name().to_owned(),
-                rule: rule.rated(rate.unwrap_or(usual)),
-            };
-            rules(other).into_iter().map(listed).collect()
+            let rated = |(rule, rate): (RuleSpec, Option<LearningRate>)| (rule, rule.rated(rate.unwrap_or(usual)));
+            rules(other).into_iter().map(rated).map(|(rule, rated)| listed(None, rule.name(), rated)).collect()
         }
     };
     let mut known: Vec<(Option<u32>, String)> = Vec::new();

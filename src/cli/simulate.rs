@@ -10,7 +10,7 @@ use valleyscope_engine::simulation::{Record, Simulation, SimulationSpec};
 use valleyscope_experiments::preset::{LETTERS, LandscapePreset};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
-use super::output::{Interrupt, ProgressLine, ProgressUnit, on_stdout};
+use super::output::{Interrupt, ProgressLine, ProgressUnit, by_ending, cannot_write, on_stdout};
 use super::{Failure, one_of, say, whole};
 use crate::export::{TrajectoryArrays, TrajectoryTable};
 
@@ -32,7 +32,7 @@ pub(super) struct SimulateArgs {
     #[arg(long, value_name = "KEY=VALUE", value_parser = super::assignment)]
     set: Vec<(String, String)>,
     /// Simulate another one of a preset of several side by side: A is the preset's own, B the first beside it
-    #[arg(long, value_name = "A|B|C|D", default_value = "A", value_parser = one_of(&[0, 1, 2, 3], letter))]
+    #[arg(long, value_name = "A|B|C|D", default_value = "A", value_parser = one_of(&[0, 1, 2, 3], |session| LETTERS[session]))]
     session: usize,
     /// Record the start, every K-th step and the last
     #[arg(long, value_name = "K", default_value = "1", allow_hyphen_values = true, value_parser = whole(1..=u64::MAX))]
@@ -46,7 +46,10 @@ pub(super) struct SimulateArgs {
 const MAX_TABLE_ROWS: u64 = 100_000_000;
 
 pub(super) fn run(args: &SimulateArgs) -> Result<(), Failure> {
-    let format = Format::of(args.out.as_deref())?;
+    let format = match &args.out {
+        Some(out) => by_ending("--out", out, &[("csv", Format::Csv), ("npz", Format::Npz)])?,
+        None => Format::Csv,
+    };
     let preset = preset(args)?;
     let steps = args
         .steps
@@ -94,10 +97,6 @@ fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
     Ok(preset)
 }
 
-fn letter(session: usize) -> &'static str {
-    LETTERS[session]
-}
-
 fn of_session(preset: LandscapePreset, session: usize) -> Result<LandscapePreset, Failure> {
     if session == 0 {
         return Ok(preset);
@@ -107,7 +106,7 @@ fn of_session(preset: LandscapePreset, session: usize) -> Result<LandscapePreset
     if session >= count {
         return Err(Failure::BadInput(anyhow!(
             "--session {}: the preset's `simulations` are only {}",
-            letter(session),
+            LETTERS[session],
             LETTERS[..count].join(", ")
         )));
     }
@@ -147,21 +146,6 @@ enum Format {
     Npz,
 }
 
-impl Format {
-    fn of(out: Option<&Path>) -> Result<Format, Failure> {
-        let Some(out) = out else { return Ok(Format::Csv) };
-        let extension = out.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-        match extension.as_deref() {
-            Some("csv") => Ok(Format::Csv),
-            Some("npz") => Ok(Format::Npz),
-            _ => Err(Failure::BadInput(anyhow!(
-                "--out must be a file that ends in .csv or .npz, found {}",
-                out.display()
-            ))),
-        }
-    }
-}
-
 enum Recorder<'p> {
     Stdout(TrajectoryTable<BufWriter<StdoutLock<'static>>>),
     Table(TrajectoryTable<AtomicFile>, &'p Path),
@@ -179,9 +163,9 @@ impl<'p> Recorder<'p> {
             let stdout = BufWriter::new(io::stdout().lock());
             return Ok(Recorder::Stdout(TrajectoryTable::new(stdout, &shown).with_context(to_stdout)?));
         };
-        let file = AtomicFile::for_target(out).with_context(|| to_file(out))?;
+        let file = AtomicFile::for_target(out).with_context(|| cannot_write(out))?;
         Ok(match format {
-            Format::Csv => Recorder::Table(TrajectoryTable::new(file, spec).with_context(|| to_file(out))?, out),
+            Format::Csv => Recorder::Table(TrajectoryTable::new(file, spec).with_context(|| cannot_write(out))?, out),
             Format::Npz => {
                 let steps = usize::try_from(steps).context("the recorded steps do not fit into memory")?;
                 Recorder::Arrays(Box::new(TrajectoryArrays::new(preset, steps)), file, out)
@@ -192,7 +176,7 @@ impl<'p> Recorder<'p> {
     fn record(&mut self, simulation: &Simulation) -> anyhow::Result<()> {
         match self {
             Recorder::Stdout(table) => table.record(simulation).with_context(to_stdout),
-            Recorder::Table(table, out) => table.record(simulation).with_context(|| to_file(out)),
+            Recorder::Table(table, out) => table.record(simulation).with_context(|| cannot_write(out)),
             Recorder::Arrays(arrays, ..) => {
                 arrays.record(simulation);
                 Ok(())
@@ -203,9 +187,9 @@ impl<'p> Recorder<'p> {
     fn finish(self) -> anyhow::Result<()> {
         match self {
             Recorder::Stdout(table) => table.into_inner().flush().with_context(to_stdout),
-            Recorder::Table(table, out) => table.into_inner().commit(Overwrite::Yes).with_context(|| to_file(out)),
+            Recorder::Table(table, out) => table.into_inner().commit(Overwrite::Yes).with_context(|| cannot_write(out)),
             Recorder::Arrays(arrays, mut file, out) => {
-                arrays.write(&mut file).and_then(|()| file.commit(Overwrite::Yes)).with_context(|| to_file(out))
+                arrays.write(&mut file).and_then(|()| file.commit(Overwrite::Yes)).with_context(|| cannot_write(out))
             }
         }
     }
@@ -213,8 +197,4 @@ impl<'p> Recorder<'p> {
 
 fn to_stdout() -> &'static str {
     "cannot write to stdout"
-}
-
-fn to_file(out: &Path) -> String {
-    format!("cannot write {}", out.display())
 }

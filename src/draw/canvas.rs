@@ -191,36 +191,9 @@ pub(crate) fn polylines(lines: &[Vec<Pos2>], stroke: Stroke, dash: Dash) -> Shap
     Shape::Vec(drawn.flat_map(|line| Shape::dashed_line_with_offset(line, stroke, &dashes, &gaps, 0.0)).collect())
 }
 
-/// A diagonal cross, from the end of one arm around.
-const CROSS: [[f32; 2]; 12] = [
-    [-1.2, -0.7],
-    [-0.7, -1.2],
-    [0.0, -0.5],
-    [0.7, -1.2],
-    [1.2, -0.7],
-    [0.5, 0.0],
-    [1.2, 0.7],
-    [0.7, 1.2],
-    [0.0, 0.5],
-    [-0.7, 1.2],
-    [-1.2, 0.7],
-    [-0.5, 0.0],
-];
-/// Four arms, from the top around.
-const PLUS: [[f32; 2]; 12] = [
-    [-0.35, -1.35],
-    [0.35, -1.35],
-    [0.35, -0.35],
-    [1.35, -0.35],
-    [1.35, 0.35],
-    [0.35, 0.35],
-    [0.35, 1.35],
-    [-0.35, 1.35],
-    [-0.35, 0.35],
-    [-1.35, 0.35],
-    [-1.35, -0.35],
-    [-0.35, -0.35],
-];
+/// A diagonal cross and four arms, each from the end of one arm around.
+const CROSS: [[f32; 2]; 12] = of_quarter([[-1.2, -0.7], [-0.7, -1.2], [0.0, -0.5]]);
+const PLUS: [[f32; 2]; 12] = of_quarter([[-0.35, -1.35], [0.35, -1.35], [0.35, -0.35]]);
 /// Five points, from the top around.
 const STAR: [[f32; 2]; 10] = [
     [0.0, -1.5],
@@ -234,6 +207,17 @@ const STAR: [[f32; 2]; 10] = [
     [-1.43, -0.46],
     [-0.38, -0.53],
 ];
+
+/// The corners of a shape that a quarter turn does not change.
+const fn of_quarter(quarter: [[f32; 2]; 3]) -> [[f32; 2]; 12] {
+    let mut corners = [[0.0; 2]; 12];
+    let mut index = 0;
+    while index < 12 {
+        corners[index] = if index < 3 { quarter[index] } else { [0.0 - corners[index - 3][1], corners[index - 3][0]] };
+        index += 1;
+    }
+    corners
+}
 
 /// The corners of a marker of radius 1, y downwards; `None` for the circle, and for letters, which are in one. All shapes
 /// have about equal areas, and each is seen whole from its centre.

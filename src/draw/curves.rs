@@ -4,9 +4,7 @@ use std::ops::Range;
 
 use egui::epaint::{BandPoint, BandShape};
 use egui::{Color32, Pos2, Rect, Shape, Stroke, pos2, vec2};
-#[cfg(feature = "app")]
-use valleyscope_experiments::view::range::whole;
-use valleyscope_experiments::view::range::{Ceiling, CurvePositions, Extent, suited};
+use valleyscope_experiments::view::range::{Ceiling, CurvePositions, Extent, suited, whole};
 use valleyscope_experiments::view::{AxisScale, Dash, Pen};
 use valleyscope_runs::{MetricInfo, Unit};
 
@@ -173,6 +171,11 @@ impl CurvePlot {
 }
 
 impl CurveLines {
+    /// A curve without smoothing and without a band.
+    pub(crate) fn new(index: usize, line: Vec<Vec<[f64; 2]>>) -> CurveLines {
+        CurveLines { index, raw: Vec::new(), line, band: Vec::new() }
+    }
+
     /// The positions in view of the main line, and of the raw line and the band around it, below a ceiling.
     fn positions(&self, [from, to]: [f64; 2], ceiling: Option<Ceiling>) -> CurvePositions {
         let line = || visible_heights(&self.line, [from, to]).map(|y| [y, y]);
@@ -231,7 +234,6 @@ impl CurveLines {
 /// The choice of the vertical range of a plot that is not zoomed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fit {
-    #[cfg(feature = "app")]
     Everything,
     /// The range of most curves below the ceiling, on an axis of this scale: a few that run away, and on a logarithmic
     /// axis a few values far below, do not flatten the others.
@@ -243,7 +245,6 @@ pub(crate) fn y_in_view<'l>(x: [f64; 2], lines: impl Iterator<Item = &'l CurveLi
     let positions =
         |ceiling: Option<Ceiling>| -> Vec<_> { lines.clone().map(|lines| lines.positions(x, ceiling)).collect() };
     match fit {
-        #[cfg(feature = "app")]
         Fit::Everything => whole(&positions(None)),
         Fit::Sensible(ceiling, scale) => {
             let below = positions(ceiling);

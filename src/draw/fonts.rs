@@ -42,12 +42,10 @@ pub(crate) struct FallbackFonts {
 struct State {
     /// Whether a text needs fonts that have not been read.
     is_wanted: bool,
-    #[cfg(feature = "app")]
     is_reading: bool,
     /// Characters that no font has.
     blank: BTreeSet<char>,
     /// The characters that a warning has named already.
-    #[cfg(feature = "app")]
     named: BTreeSet<char>,
 }
 
@@ -59,7 +57,6 @@ impl FallbackFonts {
     }
 
     /// Reads the system's fonts in the background once a text needs them, and lays texts out anew with them.
-    #[cfg(feature = "app")]
     pub(crate) fn update(self: &Arc<Self>, ctx: &Context) {
         let mut state = self.state();
         if state.is_wanted && !state.is_reading {
@@ -78,7 +75,6 @@ impl FallbackFonts {
     }
 
     /// A warning about characters that no font has and that no warning has named yet.
-    #[cfg(feature = "app")]
     pub(crate) fn take_warning(&self) -> Option<String> {
         let State { blank, named, .. } = &mut *self.state();
         let new: BTreeSet<char> = blank.difference(named).copied().collect();

@@ -132,14 +132,12 @@ impl GridPlots {
     }
 
     /// The index of the tick nearest to a position along the axis.
-    #[cfg(feature = "app")]
     pub(crate) fn nearest(&self, position: f64) -> Option<usize> {
         let away = |index: &usize| (self.position(*index) - position).abs();
         (0..self.ticks.len()).min_by(|one, other| away(one).total_cmp(&away(other)))
     }
 
     /// Lists the values of a plot with their errors, at each tick.
-    #[cfg(feature = "app")]
     pub(crate) fn values_text(&self, plot: usize) -> String {
         let text = |(index, point): (usize, Measured)| {
             let error = if point.error.is_finite() { format!(" ± {:.1}", point.error) } else { String::new() };

@@ -76,17 +76,11 @@ impl LandscapePainter<'_> {
         // Far outside, the exact position does not matter.
         let near = self.panel.expand2(10.0 * self.panel.size());
         let mut pieces = self.projection.line(self.panel, dense);
-        for piece in &mut pieces {
-            let (count, mut index, mut last) = (piece.points.len(), 0, None);
-            piece.points.retain_mut(|at| {
-                *at = near.clamp(*at);
-                index += 1;
-                let is_far = last.is_none_or(|last: Pos2| last.distance(*at) >= FINEST);
-                if is_far {
-                    last = Some(*at);
-                }
-                is_far || index == count
-            });
+        for LinePiece { points, .. } in &mut pieces {
+            points.iter_mut().for_each(|at| *at = near.clamp(*at));
+            let end = points.pop();
+            points.dedup_by(|at, before| before.distance(*at) < FINEST);
+            points.extend(end);
         }
         pieces
     }

@@ -173,7 +173,7 @@ impl Map {
             Content::Winner(index, _) => Some(index),
             _ => None,
         };
-        cells(diagram).map(winner).collect()
+        diagram.spec().pixels().map(winner).collect()
     }
 
     /// The colour scale that diagrams share; `None` for winners, which have their own colours. Scores and spreads of all
@@ -182,7 +182,7 @@ impl Map {
         let mut values = Vec::new();
         for diagram in diagrams {
             let maps = self.of_all_optimizers(diagram.spec())?;
-            for (pixel, cell) in cells(diagram).filter_map(|pixel| Some((pixel, diagram.cell(pixel)?))) {
+            for (pixel, cell) in diagram.spec().pixels().filter_map(|pixel| Some((pixel, diagram.cell(pixel)?))) {
                 values.extend(maps.iter().map(|map| map.value(diagram, metric, pixel, cell)));
             }
         }
@@ -219,7 +219,7 @@ impl Map {
     /// The colours that need a name in a picture in these colours: those of winners, and of cells without a value.
     pub fn legend_with(self, diagram: &Diagram, metric: Metric, colors: &MapColors) -> Vec<Swatch> {
         let [mut ties, mut diverged, mut unknowns] = [false; 3];
-        for pixel in cells(diagram) {
+        for pixel in diagram.spec().pixels() {
             match self.content(diagram, metric, pixel) {
                 Content::Tie => ties = true,
                 Content::Diverged => diverged = true,
@@ -232,7 +232,7 @@ impl Map {
         if let Some(certainty) = self.winners_with_certainty() {
             legend.extend(colors.winners.iter().map(|winner| swatch(winner.color, &winner.name)));
             let is_known = |pixel| diagram.cell(pixel).is_none_or(|cell| cell.replicates >= Cell::FEWEST_TO_BE_SURE);
-            if certainty && cells(diagram).any(is_known) {
+            if certainty && diagram.spec().pixels().any(is_known) {
                 legend.push(Swatch { color: None, text: "paler: less certain, to 50 %".to_owned() });
             } else if certainty {
                 legend.push(Swatch { color: None, text: "pale: too few replicates to be certain".to_owned() });
@@ -347,11 +347,6 @@ impl Map {
     }
 }
 
-fn cells(diagram: &Diagram) -> impl Iterator<Item = [usize; 2]> + use<> {
-    let [rows, columns] = diagram.spec().shape();
-    (0..rows).flat_map(move |row| (0..columns).map(move |column| [row, column]))
-}
-
 /// A side of a map, from 0 at the first row or column's outer edge to 1 at the last one's.
 pub(crate) struct MapSide<'a>(pub &'a sweep::Axis);
 
@@ -365,7 +360,6 @@ impl MapSide<'_> {
         (0.5 + along * (count - 1.0)) / count
     }
 
-    #[cfg(feature = "app")]
     pub(crate) fn value(&self, position: f64) -> f64 {
         let sweep::Axis { from, to, count, spacing, .. } = *self.0;
         let count = count.get() as f64;
@@ -374,7 +368,6 @@ impl MapSide<'_> {
     }
 
     /// The row or column at a position.
-    #[cfg(feature = "app")]
     pub(crate) fn index(&self, position: f64) -> usize {
         let count = self.0.count.get();
         ((position * count as f64).floor().max(0.0) as usize).min(count - 1)

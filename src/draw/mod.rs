@@ -5,6 +5,9 @@
 //! so that a picture on paper and one on a dark screen differ only in sizes and colours. `figure` chooses and lays out
 //! the contents of figures.
 
+// Without the window, the parts that only it draws are unused.
+#![cfg_attr(not(feature = "app"), allow(dead_code, unused_imports))]
+
 mod axis;
 mod canvas;
 mod contours;
@@ -35,32 +38,16 @@ pub use projection::{PlaneMark, Projection, SpaceProjection};
 pub use scale::Scale;
 pub use svg::{FigureError, Format, Svg};
 
-pub(crate) use canvas::{against, marker_corners};
-pub(crate) use contours::Grid;
-pub(crate) use fonts::blank_warning;
-pub(crate) use landscape::{ASPECT, Paths, around, pixel_rgb};
-pub(crate) use svg::{CREATOR, encoded, escaped};
-
-#[cfg(feature = "app")]
 pub(crate) use axis::{Axis, ColorBar, LABEL_GAP, Parts, Side, TICK};
-#[cfg(feature = "app")]
-pub(crate) use canvas::{Canvas, LINE, Style, WHOLE, marker_shape, polylines, rgb};
-pub(crate) use curves::{Fit, y_in_view};
-#[cfg(feature = "app")]
-pub(crate) use curves::{Part, band_shape, parts};
-#[cfg(feature = "app")]
+pub(crate) use canvas::{Canvas, LINE, Style, WHOLE, against, marker_corners, marker_shape, polylines, rgb};
+pub(crate) use contours::Grid;
+pub(crate) use curves::{Fit, Part, band_shape, parts, y_in_view};
 pub(crate) use diagnostics::{diagnostic_scale, middle, range_in_view};
-#[cfg(feature = "app")]
-pub(crate) use fonts::{FallbackFonts, install_font};
-#[cfg(feature = "app")]
+pub(crate) use fonts::{FallbackFonts, blank_warning, install_font};
 pub(crate) use grid_plots::GridPlots;
-#[cfg(feature = "app")]
-pub(crate) use landscape::{LabelledSides, LandscapePainter, space_axes};
-#[cfg(feature = "app")]
+pub(crate) use landscape::{ASPECT, LabelledSides, LandscapePainter, Paths, around, pixel_rgb, space_axes};
 pub(crate) use map::MapSide;
-#[cfg(feature = "app")]
 pub(crate) use parallel::ParallelAxes;
-#[cfg(feature = "app")]
 pub(crate) use regions::{LetteredRegions, Letters};
-#[cfg(feature = "app")]
+pub(crate) use svg::{CREATOR, encoded, escaped};
 pub(crate) use triangle::TriangleFrame;

@@ -90,7 +90,6 @@ impl Projection {
     }
 
     /// The length on the screen of a vector of the plane.
-    #[cfg(feature = "app")]
     pub(crate) fn length_px(&self, vector: [f64; 2]) -> f64 {
         let [right, up] = match self {
             Projection::Plane(viewport) => viewport.px_of_vector(vector),

@@ -147,12 +147,12 @@ impl Regions {
     fn of(winners: &[Option<usize>], width: usize) -> Regions {
         let height = winners.len() / width.max(1);
         let smallest = ((SMALLEST_PART * winners.len() as f64).ceil() as usize).max(SMALLEST);
-        let labels = Labels::of(&merge_small(winners, width, smallest), width);
+        let merged = merge_small(winners, width, smallest);
+        let labels = Labels::of(&merged, width);
         let mut borders = labels.borders(true, height);
         borders.extend(labels.borders(false, height));
         let letters = (0..labels.regions.len()).filter_map(|region| labels.letter(region)).collect();
-        let shown = labels.of_cell.iter().map(|region| labels.regions[*region].0);
-        let has_specks = winners.iter().zip(shown).any(|(winner, shown)| winner.is_some() && *winner != shown);
+        let has_specks = winners.iter().zip(&merged).any(|(winner, shown)| winner.is_some() && winner != shown);
         Regions { borders, letters, has_specks }
     }
 }
@@ -161,14 +161,44 @@ impl Regions {
 struct Labels {
     width: usize,
     of_cell: Vec<usize>,
-    /// The winner and the cells of each region.
-    regions: Vec<(Option<usize>, Vec<usize>)>,
+    regions: Vec<Region>,
+}
+
+/// A connected region of cells with the same winner.
+struct Region {
+    winner: Option<usize>,
+    cells: Vec<usize>,
+    /// The length of the border with each region beside it, in sides of cells.
+    borders: BTreeMap<usize, usize>,
 }
 
 impl Labels {
+    /// Finds the connected regions of equal winners, and the borders between them.
     fn of(winners: &[Option<usize>], width: usize) -> Labels {
-        let (of_cell, regions) = connected(winners, width);
-        let regions = regions.into_iter().map(|cells| (winners[cells[0]], cells)).collect();
+        const NONE: usize = usize::MAX;
+        let (mut of_cell, mut regions) = (vec![NONE; winners.len()], Vec::new());
+        for start in 0..winners.len() {
+            if of_cell[start] != NONE {
+                continue;
+            }
+            of_cell[start] = regions.len();
+            let mut cells = vec![start];
+            let mut next = 0;
+            while next < cells.len() {
+                for beside in neighbors(cells[next], width, winners.len()) {
+                    if winners[beside] == winners[start] && of_cell[beside] == NONE {
+                        of_cell[beside] = regions.len();
+                        cells.push(beside);
+                    }
+                }
+                next += 1;
+            }
+            regions.push(Region { winner: winners[start], cells, borders: BTreeMap::new() });
+        }
+        for (cell, own) in of_cell.iter().enumerate() {
+            let beside = neighbors(cell, width, of_cell.len()).map(|beside| of_cell[beside]);
+            beside.filter(|other| other != own).for_each(|other| *regions[*own].borders.entry(other).or_default() += 1);
+        }
         Labels { width, of_cell, regions }
     }
 
@@ -199,7 +229,7 @@ impl Labels {
 
     /// The position in a region that is farthest from its edge; of several, the one nearest to its middle.
     fn letter(&self, region: usize) -> Option<RegionLetter> {
-        let (winner, cells) = &self.regions[region];
+        let Region { winner, cells, .. } = &self.regions[region];
         let winner = (*winner)?;
         let distances = self.distances(region);
         let position = |cell: usize| [(cell % self.width) as f64 + 0.5, (cell / self.width) as f64 + 0.5];
@@ -227,7 +257,7 @@ impl Labels {
                 (column.saturating_sub(1)..=(column + 1).min(width - 1)).map(move |column| row * width + column)
             })
         };
-        for &cell in &self.regions[region].1 {
+        for &cell in &self.regions[region].cells {
             let (column, row) = (cell % width, cell / width);
             let is_at_edge = column == 0 || row == 0 || column + 1 == width || row + 1 == height;
             if is_at_edge || around(cell).any(|other| !is_in(other)) {
@@ -247,18 +277,10 @@ impl Labels {
     }
 }
 
-/// A connected region of cells with the same winner.
-struct Region {
-    winner: Option<usize>,
-    cells: Vec<usize>,
-    /// The length of the border with each region beside it, in sides of cells.
-    borders: BTreeMap<usize, usize>,
-}
-
 /// The winners of all cells without connected regions of fewer than `smallest` cells: beginning with the smallest, each
 /// takes the winner of the region with which it has the longest border.
 fn merge_small(winners: &[Option<usize>], width: usize, smallest: usize) -> Vec<Option<usize>> {
-    let mut regions = bordered(winners, width);
+    let mut regions = Labels::of(winners, width).regions;
     let is_small = |region: &Region| region.cells.len() < smallest;
     let sized = |regions: &[Region], index: usize| (regions[index].cells.len(), index);
     let small = (0..regions.len()).filter(|index| is_small(&regions[*index]));
@@ -301,44 +323,6 @@ fn merge(regions: &mut [Region], into: usize, from: usize) {
             *regions[into].borders.entry(other).or_default() += length;
         }
     }
-}
-
-/// Finds the connected regions of equal winners, and the borders between them.
-fn bordered(winners: &[Option<usize>], width: usize) -> Vec<Region> {
-    let (of_cell, regions) = connected(winners, width);
-    let region = |cells: Vec<usize>| Region { winner: winners[cells[0]], cells, borders: BTreeMap::new() };
-    let mut regions: Vec<Region> = regions.into_iter().map(region).collect();
-    for (cell, own) in of_cell.iter().enumerate() {
-        for other in neighbors(cell, width, of_cell.len()).map(|beside| of_cell[beside]).filter(|other| other != own) {
-            *regions[*own].borders.entry(other).or_default() += 1;
-        }
-    }
-    regions
-}
-
-/// Finds the connected regions of equal winners: the index of each cell's region, and the cells of each region.
-fn connected(winners: &[Option<usize>], width: usize) -> (Vec<usize>, Vec<Vec<usize>>) {
-    const NONE: usize = usize::MAX;
-    let (mut of_cell, mut regions) = (vec![NONE; winners.len()], Vec::new());
-    for start in 0..winners.len() {
-        if of_cell[start] != NONE {
-            continue;
-        }
-        of_cell[start] = regions.len();
-        let mut cells = vec![start];
-        let mut next = 0;
-        while next < cells.len() {
-            for beside in neighbors(cells[next], width, winners.len()) {
-                if winners[beside] == winners[start] && of_cell[beside] == NONE {
-                    of_cell[beside] = regions.len();
-                    cells.push(beside);
-                }
-            }
-            next += 1;
-        }
-        regions.push(cells);
-    }
-    (of_cell, regions)
 }
 
 /// Lists the cells at the left and the right, below and above.

@@ -14,24 +14,11 @@ pub struct Scale {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
-    Linear {
-        low: f64,
-        high: f64,
-    },
-    Log {
-        low: f64,
-        high: f64,
-    },
-    /// Equal quotients of 1 − x.
-    LogComplement {
-        low: f64,
-        high: f64,
-    },
+    /// From one end to the other.
+    Spaced(Spacing, [f64; 2]),
     Diverging(SymLog),
-    /// A linear scale symmetric about 0, in the colours of diverging scales.
-    Signed {
-        max: f64,
-    },
+    /// A linear scale from −x to x, in the colours of diverging scales.
+    Signed(f64),
     /// The scale of the window's landscape.
     Loss(SymLog, Colormap),
 }
@@ -54,21 +41,21 @@ impl Scale {
         let ([low, high], beyond) = range(values);
         // A single value has the colour in the middle.
         let pad = if low < high { 0.0 } else { low.abs().max(1.0) * 1e-3 };
-        Scale { kind: Kind::Linear { low: low - pad, high: high + pad }, beyond }
+        Scale { kind: Kind::Spaced(Spacing::Linear, [low - pad, high + pad]), beyond }
     }
 
     /// A logarithmic scale over all values, which must be positive.
     pub(super) fn log(values: Vec<f64>) -> Scale {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(0.0, f64::max);
-        let (low, high) = if low < high {
-            (low, high)
+        let ends = if low < high {
+            [low, high]
         } else if high > 0.0 {
-            (low / 2.0, high * 2.0)
+            [low / 2.0, high * 2.0]
         } else {
-            (0.1, 1.0)
+            [0.1, 1.0]
         };
-        Scale { kind: Kind::Log { low, high }, beyond: [false; 2] }
+        Scale { kind: Kind::Spaced(Spacing::Log, ends), beyond: [false; 2] }
     }
 
     /// A scale symmetric about 0.
@@ -85,8 +72,8 @@ impl Scale {
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let kind = match spacing {
             Spacing::Log => return Scale::log(values),
-            Spacing::Linear if low < 0.0 && high > 0.0 => Kind::Signed { max: high.max(-low) },
-            Spacing::LogComplement if low < high && high < 1.0 => Kind::LogComplement { low, high },
+            Spacing::Linear if low < 0.0 && high > 0.0 => Kind::Signed(high.max(-low)),
+            Spacing::LogComplement if low < high && high < 1.0 => Kind::Spaced(spacing, [low, high]),
             Spacing::Linear | Spacing::LogComplement => return Scale::linear(values),
         };
         Scale { kind, beyond: [false; 2] }
@@ -100,10 +87,8 @@ impl Scale {
     /// The position of a value: 0 at the lower end, 1 at the upper end; not clamped.
     pub fn position(&self, value: f64) -> f64 {
         match &self.kind {
-            Kind::Linear { low, high } => (value - low) / (high - low),
-            Kind::Log { low, high } => (value / low).ln() / (high / low).ln(),
-            Kind::LogComplement { low, high } => Spacing::LogComplement.position([*low, *high], value),
-            Kind::Signed { max } => 0.5 + 0.5 * value / max,
+            Kind::Spaced(spacing, ends) => spacing.position(*ends, value),
+            Kind::Signed(max) => 0.5 + 0.5 * value / max,
             Kind::Diverging(scale) | Kind::Loss(scale, _) => scale.position(value),
         }
     }
@@ -115,18 +100,18 @@ impl Scale {
 
     pub fn rgb_at(&self, position: f64) -> [u8; 3] {
         match self.kind {
-            Kind::Linear { .. } | Kind::Log { .. } | Kind::LogComplement { .. } => Colormap::default().rgb(position),
+            Kind::Spaced(..) => Colormap::default().rgb(position),
             Kind::Loss(_, colormap) => colormap.rgb(position),
-            Kind::Diverging(_) | Kind::Signed { .. } => {
+            Kind::Diverging(_) | Kind::Signed(_) => {
                 colorous::PURPLE_ORANGE.eval_continuous(1.0 - position.clamp(0.0, 1.0)).as_array()
             }
         }
     }
 
-    pub fn ends(&self) -> [f64; 2] {
+    fn ends(&self) -> [f64; 2] {
         match &self.kind {
-            Kind::Linear { low, high } | Kind::Log { low, high } | Kind::LogComplement { low, high } => [*low, *high],
-            Kind::Signed { max } => [-*max, *max],
+            Kind::Spaced(_, ends) => *ends,
+            Kind::Signed(max) => [-*max, *max],
             Kind::Diverging(scale) | Kind::Loss(scale, _) => [scale.min, scale.max],
         }
     }
@@ -138,11 +123,11 @@ impl Scale {
 
     /// Labelled positions, about `most`, and a note of the part that the labels leave out.
     pub fn marks(&self, most: usize) -> (Vec<Mark>, Option<String>) {
+        let [low, high] = self.ends();
         let ticks = match &self.kind {
-            Kind::Linear { low, high } => Ticks::linear(*low, *high, most),
-            Kind::Log { low, high } => Ticks::log(*low, *high, most),
-            Kind::LogComplement { low, high } => Ticks::log_complement(*low, *high, most),
-            Kind::Signed { max } => Ticks::linear(-*max, *max, most),
+            Kind::Spaced(Spacing::Log, _) => Ticks::log(low, high, most),
+            Kind::Spaced(Spacing::LogComplement, _) => Ticks::log_complement(low, high, most),
+            Kind::Spaced(Spacing::Linear, _) | Kind::Signed(_) => Ticks::linear(low, high, most),
             Kind::Diverging(scale) => diverging_ticks(scale, most),
             Kind::Loss(scale, _) => Ticks::symlog(scale, most),
         };

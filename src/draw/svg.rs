@@ -461,11 +461,9 @@ impl Svg {
             return Err(FigureError::OutOfRange { name: "dpi", expected: "from 10 to 4800".to_owned(), found: dpi });
         }
         let [width, height] = [self.width_mm, self.height_mm()].map(|length| (length * dpi / MM_PER_INCH).round());
-        if width * height > MAX_PIXELS {
-            return Err(FigureError::TooLarge { width, height });
-        }
-        let too_large = || FigureError::TooLarge { width, height };
-        let mut pixmap = Pixmap::new(width as u32, height as u32).ok_or_else(too_large)?;
+        let is_possible = width * height <= MAX_PIXELS;
+        let pixmap = is_possible.then(|| Pixmap::new(width as u32, height as u32)).flatten();
+        let mut pixmap = pixmap.ok_or(FigureError::TooLarge { width, height })?;
         pixmap.fill(Color::WHITE);
         let tree = self.tree()?;
         let scale = width as f32 / tree.size().width();

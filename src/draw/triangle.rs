@@ -2,9 +2,7 @@
 
 use egui::{Align, Pos2, Rect, Shape, Stroke, pos2};
 use valleyscope_engine::shares::Shares;
-#[cfg(feature = "app")]
-use valleyscope_experiments::view::{Background, Pen};
-use valleyscope_experiments::view::{Dash, Triangle, TrianglePoint};
+use valleyscope_experiments::view::{Background, Dash, Pen, Triangle, TrianglePoint};
 
 use super::canvas::{Canvas, LINE, rgb};
 
@@ -54,7 +52,6 @@ impl TriangleFrame {
     }
 
     /// The area around the triangle, without the names of its corners.
-    #[cfg(feature = "app")]
     pub(crate) fn area(&self) -> Rect {
         Rect::from_points(&self.corners)
     }
@@ -104,7 +101,6 @@ impl TriangleFrame {
     }
 
     /// Draws a ring around shares.
-    #[cfg(feature = "app")]
     pub(crate) fn draw_ring(&self, canvas: &Canvas, shares: Shares) {
         let (at, em) = (self.at(shares), canvas.style.em);
         for (radius, color) in [(0.62, egui::Color32::BLACK), (0.5, egui::Color32::WHITE)] {
@@ -113,7 +109,6 @@ impl TriangleFrame {
     }
 
     /// Draws a line through shares, from old to new, and a ring around the last ones.
-    #[cfg(feature = "app")]
     pub(crate) fn draw_path(&self, canvas: &Canvas, path: &[Shares], pen: Pen) {
         let mut line: Vec<Pos2> = path.iter().map(|shares| self.at(*shares)).collect();
         let Some(last) = line.last().copied() else { return };

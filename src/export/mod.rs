@@ -12,7 +12,7 @@ use std::io;
 use std::io::{Seek, Write};
 
 use jiff::Timestamp;
-use valleyscope_engine::simulation::{Ensemble, Sample, Simulation, SimulationSpec, Spread};
+use valleyscope_engine::simulation::{Sample, Simulation, SimulationSpec, Spread};
 use valleyscope_engine::sweep::Precision;
 use valleyscope_experiments::preset::{LandscapePreset, Preset};
 use valleyscope_experiments::view::DiagnosticMetric;
@@ -157,21 +157,24 @@ const STATISTICS: [(&str, Statistic); 4] = [
     ("min", |spread| spread.min),
     ("max", |spread| spread.max),
 ];
-const CURVES: usize = QUANTITIES.len() * STATISTICS.len() + DiagnosticMetric::OF_SHARES.len();
+/// The number of curves of a sample.
+const CURVES: usize = QUANTITIES.len() * STATISTICS.len() + DiagnosticMetric::OF_SHARES.len() + 1;
 
-/// Lists the names of the curves, such as `loss_mean`, in the order of [`curves`].
-fn curve_names() -> impl Iterator<Item = String> {
-    QUANTITIES
-        .iter()
-        .flat_map(|(quantity, _)| STATISTICS.iter().map(move |(statistic, _)| format!("{quantity}_{statistic}")))
-        .chain(DiagnosticMetric::OF_SHARES.map(|metric| metric.key().to_owned()))
-}
+type Curve = Box<dyn Fn(&Sample) -> f64>;
 
-fn curves(sample: &Sample) -> impl Iterator<Item = f64> {
-    QUANTITIES
-        .iter()
-        .flat_map(move |(_, spread)| STATISTICS.iter().map(move |(_, value)| value(spread(sample))))
-        .chain(DiagnosticMetric::OF_SHARES.map(|metric| metric.of_shares(&sample.shares)))
+/// Lists the curves with their names, such as `loss_mean`.
+fn curves() -> Vec<(String, Curve)> {
+    let mut curves: Vec<(String, Curve)> = Vec::with_capacity(CURVES);
+    for (quantity, spread) in QUANTITIES {
+        for (statistic, value) in STATISTICS {
+            curves.push((format!("{quantity}_{statistic}"), Box::new(move |sample| value(spread(sample)))));
+        }
+    }
+    for metric in DiagnosticMetric::OF_SHARES {
+        curves.push((metric.key().to_owned(), Box::new(move |sample| metric.of_shares(&sample.shares))));
+    }
+    curves.push(("entropy".to_owned(), Box::new(|sample| sample.entropy)));
+    curves
 }
 
 /// Lists the labels of the enabled optimizers, made unique by their ids if some are equal.
@@ -193,26 +196,27 @@ fn optimizer_names(spec: &SimulationSpec) -> Vec<String> {
 /// `diverged`.
 pub struct TrajectoryTable<W: Write> {
     csv: CsvWriter<W>,
+    curves: Vec<(String, Curve)>,
     optimizers: Vec<String>,
 }
 
 impl<W: Write> TrajectoryTable<W> {
     pub fn new(writer: W, spec: &SimulationSpec) -> io::Result<Self> {
-        let names: Vec<String> = curve_names().collect();
+        let curves = curves();
         let mut header = vec!["step", "optimizer"];
-        header.extend(names.iter().map(String::as_str));
-        header.extend(["entropy", "diverged"]);
-        Ok(TrajectoryTable { csv: CsvWriter::new(writer, &header)?, optimizers: optimizer_names(spec) })
+        header.extend(curves.iter().map(|(name, _)| name.as_str()));
+        header.push("diverged");
+        Ok(TrajectoryTable { csv: CsvWriter::new(writer, &header)?, curves, optimizers: optimizer_names(spec) })
     }
 
     pub fn record(&mut self, simulation: &Simulation) -> io::Result<()> {
-        let mut cells = Vec::with_capacity(CURVES + 4);
+        let mut cells = Vec::with_capacity(CURVES + 3);
         for (ensemble, name) in simulation.ensembles().iter().zip(&self.optimizers) {
             let sample = ensemble.sample();
             cells.clear();
             cells.extend([CsvCell::Whole(simulation.step()), CsvCell::Text(name)]);
-            cells.extend(curves(sample).map(CsvCell::Number));
-            cells.extend([CsvCell::Number(sample.entropy), CsvCell::Whole(u64::from(sample.diverged))]);
+            cells.extend(self.curves.iter().map(|(_, curve)| CsvCell::Number(curve(sample))));
+            cells.push(CsvCell::Whole(u64::from(sample.diverged)));
             self.csv.row(&cells)?;
         }
         Ok(())
@@ -244,14 +248,8 @@ pub struct TrajectoryArrays {
     optimizers: Vec<String>,
     particles: usize,
     steps: Vec<i64>,
-    columns: Vec<Columns>,
-}
-
-struct Columns {
-    curves: [Vec<f64>; CURVES],
-    entropy: Vec<f64>,
-    diverged: Vec<i32>,
-    positions: Vec<f64>,
+    /// The samples and the positions of each optimizer.
+    columns: Vec<(Vec<Sample>, Vec<f64>)>,
 }
 
 impl TrajectoryArrays {
@@ -260,8 +258,9 @@ impl TrajectoryArrays {
         let spec = preset.spec();
         let optimizers = optimizer_names(spec);
         let particles = spec.particles.get().min(POSITIONS);
+        let columns = || (Vec::with_capacity(steps), Vec::with_capacity(2 * particles * steps));
         TrajectoryArrays {
-            columns: optimizers.iter().map(|_| Columns::with_capacity(steps, particles)).collect(),
+            columns: optimizers.iter().map(|_| columns()).collect(),
             optimizers,
             particles,
             steps: Vec::with_capacity(steps),
@@ -280,54 +279,33 @@ impl TrajectoryArrays {
     /// The memory of one recorded step of this simulation, in bytes.
     pub fn bytes_a_step(spec: &SimulationSpec) -> u64 {
         let optimizers = spec.optimizers.iter().filter(|optimizer| optimizer.enabled).count();
-        let floats = CURVES + 1 + 2 * spec.particles.get().min(POSITIONS);
+        let floats = CURVES + 2 * spec.particles.get().min(POSITIONS);
         (size_of::<i64>() + optimizers * (floats * size_of::<f64>() + size_of::<i32>())) as u64
     }
 
     pub fn record(&mut self, simulation: &Simulation) {
         self.steps.push(i64::try_from(simulation.step()).expect("no simulation gets that far"));
-        for (columns, ensemble) in self.columns.iter_mut().zip(simulation.ensembles()) {
-            columns.push(ensemble, self.particles);
+        for ((samples, positions), ensemble) in self.columns.iter_mut().zip(simulation.ensembles()) {
+            samples.push(*ensemble.sample());
+            positions.extend(ensemble.positions().take(self.particles).flatten());
         }
     }
 
     pub fn write(&self, mut writer: impl Write + Seek) -> io::Result<()> {
         let mut npz = NpzWriter::new(&mut writer);
         let shape = [self.optimizers.len(), self.steps.len()];
-        let of_each = || self.columns.iter();
+        let samples = || self.columns.iter().flat_map(|(samples, _)| samples);
         npz.texts("optimizers", &self.optimizers)?;
         npz.array("step", &[self.steps.len()], self.steps.iter().copied())?;
-        for (index, name) in curve_names().enumerate() {
-            npz.array(&name, &shape, of_each().flat_map(|columns| columns.curves[index].iter().copied()))?;
+        for (name, curve) in curves() {
+            npz.array(&name, &shape, samples().map(curve))?;
         }
-        npz.array("entropy", &shape, of_each().flat_map(|columns| columns.entropy.iter().copied()))?;
-        npz.array("diverged", &shape, of_each().flat_map(|columns| columns.diverged.iter().copied()))?;
+        npz.array("diverged", &shape, samples().map(|sample| sample.diverged as i32))?;
         let shape = [shape[0], shape[1], self.particles, 2];
-        npz.array("positions", &shape, of_each().flat_map(|columns| columns.positions.iter().copied()))?;
+        npz.array("positions", &shape, self.columns.iter().flat_map(|(_, positions)| positions.iter().copied()))?;
         let (version, seed) = (env!("CARGO_PKG_VERSION"), self.preset.spec().seed);
         npz.text("spec", &Preset::Landscape(self.preset.clone()).to_ron())?;
         npz.text("program", &format!("valleyscope {version}, {}, seed {seed}", Precision::Double.name()))?;
         npz.finish()
-    }
-}
-
-impl Columns {
-    fn with_capacity(steps: usize, particles: usize) -> Self {
-        Columns {
-            curves: std::array::from_fn(|_| Vec::with_capacity(steps)),
-            entropy: Vec::with_capacity(steps),
-            diverged: Vec::with_capacity(steps),
-            positions: Vec::with_capacity(2 * particles * steps),
-        }
-    }
-
-    fn push(&mut self, ensemble: &Ensemble, particles: usize) {
-        let sample = ensemble.sample();
-        for (curve, value) in self.curves.iter_mut().zip(curves(sample)) {
-            curve.push(value);
-        }
-        self.entropy.push(sample.entropy);
-        self.diverged.push(i32::try_from(sample.diverged).expect("at most as many as there are particles"));
-        self.positions.extend(ensemble.positions().take(particles).flatten());
     }
 }

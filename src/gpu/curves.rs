@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::pipeline::{CURVE, Curve, Frame, PlotArea, PointBuffer, Primitive, Target, Uniforms, rgb};
+use super::pipeline::{CURVE, Curve, Frame, PointBuffer, Primitive, Target, Uniforms, rgb, split};
 
 /// The missing point before and after each line.
 const NO_POINT: [f32; 2] = [f32::NAN; 2];
@@ -88,6 +88,21 @@ pub struct Placement {
     pub origin_px: [f32; 2],
 }
 
+impl Placement {
+    fn frame(self) -> Frame {
+        let [x, y] = self.px_per_unit;
+        let [(x_hi, x_lo), (y_hi, y_lo)] =
+            [0, 1].map(|axis| split(-f64::from(self.origin_px[axis]) / f64::from(self.px_per_unit[axis])));
+        Frame {
+            offset_per_unit: [x, 0.0, 0.0, y],
+            center_hi: [x_hi, y_hi],
+            center_lo: [x_lo, y_lo],
+            size_px: self.size_px,
+            ..Frame::default()
+        }
+    }
+}
+
 /// The pipeline and the buffers that draw the curves of plots on one device. Like [`super::Renderer`], it needs no more
 /// than the limits of WebGL 2.
 pub struct CurveRenderer {
@@ -98,7 +113,6 @@ pub struct CurveRenderer {
 struct Plot {
     set: Arc<CurveSet>,
     frame: Uniforms<Frame>,
-    areas: Uniforms<PlotArea>,
     curves: Uniforms<Curve>,
     /// The style of each draw.
     styles: Vec<u32>,
@@ -109,15 +123,12 @@ struct Plot {
 impl CurveRenderer {
     /// Creates the pipeline for render passes as in [`super::Renderer::new`].
     pub fn new(device: &wgpu::Device, format: wgpu::TextureFormat, samples: u32) -> CurveRenderer {
-        let [frame, areas, curves] = [
-            Uniforms::<Frame>::new(device, "frame").layout,
-            Uniforms::<PlotArea>::new(device, "plot areas").layout,
-            Uniforms::<Curve>::new(device, "curve").layout,
-        ];
+        let frame = Uniforms::<Frame>::new(device, "frame").layout;
+        let curves = Uniforms::<Curve>::new(device, "curve").layout;
         let primitive = Primitive {
             shader: CURVE,
             entries: "curve",
-            bind_groups: &[&frame, &areas, &curves],
+            bind_groups: &[&frame, &curves],
             // An instance has four points of the line, and the lengths.
             points: 5,
             opaque: false,
@@ -139,11 +150,8 @@ impl CurveRenderer {
             plot.upload(device, queue, Arc::clone(set));
         }
         plot.frame.clear();
-        plot.frame.push(Frame { size_px: placement.size_px, ..Frame::default() });
+        plot.frame.push(placement.frame());
         plot.frame.upload(device, queue);
-        plot.areas.clear();
-        plot.areas.push(PlotArea { px_per_unit: placement.px_per_unit, origin_px: placement.origin_px });
-        plot.areas.upload(device, queue);
     }
 
     /// Frees the buffers of plots whose curves have no other owner. Call this when all plots of a picture are prepared.
@@ -156,9 +164,8 @@ impl CurveRenderer {
         let Some(plot) = self.plots.get(&id) else { return };
         pass.set_pipeline(&self.pipeline);
         plot.frame.bind(pass, 0, 0);
-        plot.areas.bind(pass, 1, 0);
         for (draw, style) in plot.set.draws.iter().zip(&plot.styles) {
-            plot.curves.bind(pass, 2, *style);
+            plot.curves.bind(pass, 1, *style);
             for point in 0..4 {
                 plot.points.bind(pass, point, draw.first + u64::from(point), draw.segments);
             }
@@ -173,7 +180,6 @@ impl Plot {
         Plot {
             set: Arc::default(),
             frame: Uniforms::new(device, "frame"),
-            areas: Uniforms::new(device, "plot areas"),
             curves: Uniforms::new(device, "curve"),
             styles: Vec::new(),
             points: PointBuffer::new(device, "curves"),

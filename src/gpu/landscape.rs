@@ -5,11 +5,12 @@ use std::sync::Arc;
 use valleyscope_engine::landscape::{Landscape, Uv};
 use valleyscope_engine::loss::LossProgram;
 use valleyscope_experiments::view::{Colormap, HeightField, SpaceView, SymLog, ViewAxes};
+use wgpu::BindingResource;
 
 use super::particles::Overlays;
 use super::pipeline::{
     BLIT, DEPTH, Frame, HEATMAP, LossMap, OverlayTarget, Primitive, SURFACE, Space, Surface, TEXTURE_FORMAT, Target,
-    Uniforms, bind_group, buffer, layout, layout_entry, program_shader, split, texture, uniform,
+    Uniforms, bind_group, buffer, layout, program_shader, split, texture, uniform,
 };
 use super::scene::{Scene, SpaceScene};
 
@@ -36,12 +37,13 @@ pub(super) struct Heatmap {
 impl Heatmap {
     pub(super) fn new(device: &wgpu::Device, target: Target, frame: &wgpu::BindGroupLayout) -> Self {
         let fragment = wgpu::ShaderStages::FRAGMENT;
-        let entries = [layout_entry(0, fragment, uniform::<LossMap>()), layout_entry(1, fragment, TEXTURE_FORMAT)];
-        let layout = layout(device, "heatmap", &entries);
+        let layout = layout(device, "heatmap", &[(fragment, uniform::<LossMap>()), (fragment, TEXTURE_FORMAT)]);
         let loss_map = buffer(device, "heatmap", size_of::<LossMap>() as u64, wgpu::BufferUsages::UNIFORM);
         let usage = wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST;
         let colors = texture(device, "heatmap", [COLORMAP_TEXELS, 1], wgpu::TextureFormat::Rgba8Unorm, 1, usage);
-        let bind_group = bind_group(device, &layout, &loss_map, &colors.create_view(&Default::default()));
+        let view = colors.create_view(&Default::default());
+        let bind_group =
+            bind_group(device, &layout, [loss_map.as_entire_binding(), BindingResource::TextureView(&view)]);
         let valley = pipeline(device, target, [frame, &layout], HEATMAP);
         let programs = Vec::new();
         Heatmap { target, layout, valley, programs, is_valley: true, bind_group, loss_map, colors, uploaded: None }
@@ -69,11 +71,15 @@ impl Heatmap {
         self.colors.create_view(&wgpu::TextureViewDescriptor::default())
     }
 
-    pub(super) fn prepare_colors(&mut self, queue: &wgpu::Queue, scene: &Scene) {
-        if self.uploaded != Some(scene.colormap) {
-            self.upload_colors(queue, scene.colormap);
-            self.uploaded = Some(scene.colormap);
+    pub(super) fn prepare_colors(&mut self, queue: &wgpu::Queue, colormap: Colormap) {
+        if self.uploaded.replace(colormap) == Some(colormap) {
+            return;
         }
+        let color = |index| colormap.rgb(f64::from(index) / f64::from(COLORMAP_TEXELS - 1));
+        let texels: Vec<u8> = (0..COLORMAP_TEXELS).map(color).flat_map(|[r, g, b]| [r, g, b, 255]).collect();
+        let layout =
+            wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(4 * COLORMAP_TEXELS), rows_per_image: None };
+        queue.write_texture(self.colors.as_image_copy(), &texels, layout, self.colors.size());
     }
 
     /// Moves the pipeline of a program to the end, and compiles it unless it is among the latest ones.
@@ -90,18 +96,6 @@ impl Heatmap {
             self.programs.remove(0);
         }
         self.programs.push(entry);
-    }
-
-    fn upload_colors(&self, queue: &wgpu::Queue, colormap: Colormap) {
-        let texels: Vec<u8> = (0..COLORMAP_TEXELS)
-            .flat_map(|index| {
-                let [r, g, b] = colormap.rgb(f64::from(index) / f64::from(COLORMAP_TEXELS - 1));
-                [r, g, b, 255]
-            })
-            .collect();
-        let layout =
-            wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(4 * COLORMAP_TEXELS), rows_per_image: None };
-        queue.write_texture(self.colors.as_image_copy(), &texels, layout, self.colors.size());
     }
 
     pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>) {
@@ -122,20 +116,34 @@ fn pipeline(
     target.pipeline(device, &primitive)
 }
 
-/// Computes the shader's uniform values in double precision: the shader computes only what differs between pixels.
+/// Computes the shader's uniform values in double precision: the shader computes only what differs between pixels. Its
+/// coordinates are u and v of the paper's valley, else x and y.
 fn loss_map(scene: &Scene) -> LossMap {
     let Scene { viewport, landscape, scale, .. } = scene;
     let loss = landscape.loss(viewport.camera.center);
     let [lowest_contour, highest_contour] = scale.contour_range(scene.contours);
     let (level, gap) = nearest_contour(scale, scene.contours, loss);
-    let coordinates = Coordinates::of(landscape, viewport.camera.center, viewport.xy_per_px());
-    let [(first_hi, first_lo), (second_hi, second_lo)] = coordinates.center.map(split);
+    let [right, up] = viewport.xy_per_px();
+    let (mut vectors, mut numbers) = ([viewport.camera.center, right, up], [0.0_f32; 16]);
+    match landscape {
+        Landscape::Valley(valley) => {
+            vectors = vectors.map(|xy| valley.uv_from_xy(xy)).map(|Uv { u, v }| [u, v]);
+            let [u, v] = vectors[0];
+            numbers[..3].copy_from_slice(&[valley.sharpness as f32, valley.slope as f32, (u * v) as f32]);
+        }
+        Landscape::Program(program) => {
+            let values = program.loss().wgsl_uniforms();
+            numbers[..values.len()].copy_from_slice(&values);
+        }
+    }
+    let [center, right, up] = vectors;
+    let [(first_hi, first_lo), (second_hi, second_lo)] = center.map(split);
     LossMap {
         center_hi: [first_hi, second_hi],
         center_lo: [first_lo, second_lo],
-        first_per_px: coordinates.first.map(|change| change as f32),
-        second_per_px: coordinates.second.map(|change| change as f32),
-        numbers: coordinates.numbers,
+        first_per_px: [right[0] as f32, up[0] as f32],
+        second_per_px: [right[1] as f32, up[1] as f32],
+        numbers: bytemuck::cast(numbers),
         center_loss: loss as f32,
         inv_linear: (1.0 / scale.linear) as f32,
         inv_length: (1.0 / scale.length()) as f32,
@@ -147,42 +155,6 @@ fn loss_map(scene: &Scene) -> LossMap {
         center_gap: gap as f32,
         contour_width_px: FLAT_CONTOUR_WIDTH * scene.pixels_per_point,
         padding: [0.0; 2],
-    }
-}
-
-/// The coordinates in which a shader evaluates a landscape: u and v of the paper's valley, else x and y.
-struct Coordinates {
-    center: [f64; 2],
-    /// The changes of the first coordinate by a pixel to the right and upwards.
-    first: [f64; 2],
-    second: [f64; 2],
-    /// The numbers that the shader reads.
-    numbers: [[f32; 4]; 4],
-}
-
-impl Coordinates {
-    /// The coordinates about a point. `right` and `up` are vectors of one pixel.
-    fn of(landscape: &Landscape, center: [f64; 2], [right, up]: [[f64; 2]; 2]) -> Coordinates {
-        let mut numbers = [0.0; 16];
-        let coordinates = |center, first, second, numbers: [f32; 16]| Coordinates {
-            center,
-            first,
-            second,
-            numbers: [0, 4, 8, 12].map(|start| [0, 1, 2, 3].map(|index| numbers[start + index])),
-        };
-        match landscape {
-            Landscape::Valley(valley) => {
-                let Uv { u, v } = valley.uv_from_xy(center);
-                let (right, up) = (valley.uv_from_xy(right), valley.uv_from_xy(up));
-                numbers[..3].copy_from_slice(&[valley.sharpness as f32, valley.slope as f32, (u * v) as f32]);
-                coordinates([u, v], [right.u, up.u], [right.v, up.v], numbers)
-            }
-            Landscape::Program(program) => {
-                let values = program.loss().wgsl_uniforms();
-                numbers[..values.len()].copy_from_slice(&values);
-                coordinates(center, [right[0], up[0]], [right[1], up[1]], numbers)
-            }
-        }
     }
 }
 
@@ -240,22 +212,10 @@ impl SpaceRenderer {
         frame: &wgpu::BindGroupLayout,
         colors: &wgpu::TextureView,
     ) -> SpaceRenderer {
-        let vertex_and_fragment = wgpu::ShaderStages::VERTEX_FRAGMENT;
-        let texture_entry = |binding, visibility| layout_entry(binding, visibility, TEXTURE_FORMAT);
-        let space_layout = layout(
-            device,
-            "space",
-            &[layout_entry(0, vertex_and_fragment, uniform::<Space>()), texture_entry(1, vertex_and_fragment)],
-        );
-        let surface_layout = layout(
-            device,
-            "surface",
-            &[
-                layout_entry(0, vertex_and_fragment, uniform::<Surface>()),
-                texture_entry(1, wgpu::ShaderStages::FRAGMENT),
-            ],
-        );
-        let blit_layout = layout(device, "blit", &[texture_entry(0, vertex_and_fragment)]);
+        let (both, fragment) = (wgpu::ShaderStages::VERTEX_FRAGMENT, wgpu::ShaderStages::FRAGMENT);
+        let space_layout = layout(device, "space", &[(both, uniform::<Space>()), (both, TEXTURE_FORMAT)]);
+        let surface_layout = layout(device, "surface", &[(both, uniform::<Surface>()), (fragment, TEXTURE_FORMAT)]);
+        let blit_layout = layout(device, "blit", &[(both, TEXTURE_FORMAT)]);
         let usage = wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST;
         let heights = texture(device, "heights", [SIDE; 2], wgpu::TextureFormat::R32Float, 1, usage);
         let [space, surface] = [size_of::<Space>(), size_of::<Surface>()]
@@ -275,8 +235,16 @@ impl SpaceRenderer {
             overlays: Overlays::new(device, OverlayTarget { target: in_space, frame, space: Some(&space_layout) }),
             surface_pipeline: in_space.pipeline(device, &surface_primitive),
             blit_pipeline: target.pipeline(device, &blit_primitive),
-            space_bind_group: bind_group(device, &space_layout, &space, &heights_view),
-            surface_bind_group: bind_group(device, &surface_layout, &surface, colors),
+            space_bind_group: bind_group(
+                device,
+                &space_layout,
+                [space.as_entire_binding(), BindingResource::TextureView(&heights_view)],
+            ),
+            surface_bind_group: bind_group(
+                device,
+                &surface_layout,
+                [surface.as_entire_binding(), BindingResource::TextureView(colors)],
+            ),
             space,
             heights,
             uploaded: None,
@@ -367,11 +335,7 @@ impl SurfaceTextures {
         };
         let none = wgpu::TextureUsages::empty();
         let pixels = view(format, 1, wgpu::TextureUsages::TEXTURE_BINDING);
-        let blit = device.create_bind_group(&wgpu::BindGroupDescriptor {
-            label: Some("blit"),
-            layout: blit_layout,
-            entries: &[wgpu::BindGroupEntry { binding: 0, resource: wgpu::BindingResource::TextureView(&pixels) }],
-        });
+        let blit = bind_group(device, blit_layout, [BindingResource::TextureView(&pixels)]);
         SurfaceTextures { size, samples: view(format, SAMPLES, none), depth: view(DEPTH, SAMPLES, none), pixels, blit }
     }
 }

@@ -75,9 +75,7 @@ impl Renderer {
 
     /// Replaces an ensemble's mean path, a line from its oldest to its newest point.
     pub fn set_mean_path(&mut self, ensemble: EnsembleKey, path: &[[f32; 2]]) {
-        let stored = self.mean_paths.entry(ensemble).or_default();
-        stored.clear();
-        stored.extend_from_slice(path);
+        self.mean_paths.insert(ensemble, path.to_vec());
     }
 
     /// Removes every ensemble that is not among `keys`.
@@ -103,7 +101,7 @@ impl Renderer {
         self.frame.clear();
         self.frame.push(frame(scene));
         self.frame.upload(device, queue);
-        self.heatmap.prepare_colors(queue, scene);
+        self.heatmap.prepare_colors(queue, scene.colormap);
         let Some(in_space) = &scene.space else {
             self.space = None;
             self.heatmap.prepare(device, queue, scene, &self.frame.layout);

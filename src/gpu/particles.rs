@@ -3,25 +3,30 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use bytemuck::Pod;
+
 use super::pipeline::{
-    Disc, OverlayTarget, PATH, POINT_BYTES, POINTS, Path, PointBuffer, TRAILS, Trail, Uniforms, bind_points, buffer,
-    rgb,
+    Disc, Overlay, OverlayTarget, PATH, POINT_BYTES, POINTS, Path, PointBuffer, TRAILS, Trail, Uniforms, bind_points,
+    buffer, rgb,
 };
 use super::scene::{EnsembleKey, EnsembleStyle, Positions, Scene};
 
 /// The trails, mean paths and particles on the plane or on the surface.
 pub(super) struct Overlays {
-    trails: Trails,
-    paths: Paths,
-    points: Points,
+    trails: Layer<Trail>,
+    paths: Layer<Path>,
+    points: Layer<Disc>,
+    /// The points of the mean paths as offsets; each path has a missing point before its first and after its last one.
+    path_points: PointBuffer,
 }
 
 impl Overlays {
     pub(super) fn new(device: &wgpu::Device, target: OverlayTarget<'_>) -> Overlays {
         Overlays {
-            trails: Trails::new(device, target),
-            paths: Paths::new(device, target),
-            points: Points::new(device, target),
+            trails: Layer::new(device, target, TRAILS, "trail", 4),
+            paths: Layer::new(device, target, PATH, "path", 4),
+            points: Layer::new(device, target, POINTS, "point", 1),
+            path_points: PointBuffer::new(device, "path"),
         }
     }
 
@@ -36,18 +41,22 @@ impl Overlays {
         self.trails.clear();
         self.paths.clear();
         self.points.clear();
+        let (mut path_points, mut paths) = (Vec::new(), Vec::new());
         for style in &scene.ensembles {
             if let Some(positions) = positions.get(&style.key) {
-                self.trails.add(scene, style, positions);
-                self.points.add(scene, style, positions);
+                add_trails(&mut self.trails, scene, style, positions);
+                add_discs(&mut self.points, scene, style, positions);
             }
             if let Some(path) = mean_paths.get(&style.key).filter(|_| style.path_width > 0.0) {
-                self.paths.add(scene, style, path);
+                paths.extend(push_path(&mut path_points, scene, path).map(|path| (style, path)));
             }
+        }
+        self.path_points.write(device, queue, &path_points);
+        for (style, path) in paths {
+            add_path(&mut self.paths, scene, style, &self.path_points.buffer, path);
         }
         self.trails.uniforms.upload(device, queue);
         self.paths.uniforms.upload(device, queue);
-        self.paths.buffer.write(device, queue, &self.paths.points);
         self.points.uniforms.upload(device, queue);
     }
 
@@ -58,50 +67,80 @@ impl Overlays {
     }
 }
 
+/// The overlays of one kind.
+struct Layer<T> {
+    /// One on the plane; in space, one behind the surface and one in front of it.
+    pipelines: Vec<wgpu::RenderPipeline>,
+    /// The number of points of an instance.
+    points: u32,
+    uniforms: Uniforms<T>,
+    draws: Vec<Draw>,
+    /// The draws over all others.
+    above: Vec<Draw>,
+}
+
+/// Instances of an overlay, whose points are in a buffer.
+struct Draw {
+    uniforms: u32,
+    buffer: wgpu::Buffer,
+    /// The first point of the first instance, and the distance to its next one, in bytes.
+    offset: u64,
+    stride: u64,
+    instances: u32,
+    /// Whether the parts behind the surface are drawn.
+    is_seen_behind: bool,
+}
+
+impl<T: Pod> Layer<T> {
+    fn new(
+        device: &wgpu::Device,
+        target: OverlayTarget<'_>,
+        overlay: Overlay,
+        entries: &'static str,
+        points: u32,
+    ) -> Layer<T> {
+        let uniforms = Uniforms::new(device, entries);
+        let pipelines = target.pipelines(device, overlay, entries, &uniforms.layout, points);
+        Layer { pipelines, points, uniforms, draws: Vec::new(), above: Vec::new() }
+    }
+
+    fn clear(&mut self) {
+        self.uniforms.clear();
+        self.draws.clear();
+        self.above.clear();
+    }
+
+    fn paint(&self, pass: &mut wgpu::RenderPass<'_>, pipeline: usize) {
+        pass.set_pipeline(&self.pipelines[pipeline]);
+        let is_behind = pipeline + 1 < self.pipelines.len();
+        for draw in self.draws.iter().chain(&self.above).filter(|draw| !is_behind || draw.is_seen_behind) {
+            self.uniforms.bind(pass, 1, draw.uniforms);
+            for point in 0..self.points {
+                bind_points(pass, point, &draw.buffer, draw.offset + u64::from(point) * draw.stride, draw.instances);
+            }
+            pass.draw(0..4, 0..draw.instances);
+        }
+    }
+}
+
 const POINT_EDGE: f32 = 0.75;
 /// The gap between a selected particle and its ring, and the ring's own width, in points.
 const RING_GAP: f32 = 2.0;
 const RING_WIDTH: f32 = 1.5;
 
-pub(super) struct Points {
-    /// One on the plane; in space, one behind the surface and one in front of it.
-    pipelines: Vec<wgpu::RenderPipeline>,
-    uniforms: Uniforms<Disc>,
-    /// The draws, selected particles last, so that nothing covers them.
-    draws: Vec<PointDraw>,
-    selected: Vec<PointDraw>,
-}
-
-struct PointDraw {
-    uniforms: u32,
-    positions: wgpu::Buffer,
-    offset: u64,
-    instances: u32,
-}
-
-impl Points {
-    pub(super) fn new(device: &wgpu::Device, target: OverlayTarget<'_>) -> Self {
-        let uniforms = Uniforms::new(device, "points");
-        let pipelines = target.pipelines(device, POINTS, "point", &uniforms.layout, 1);
-        Points { pipelines, uniforms, draws: Vec::new(), selected: Vec::new() }
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.uniforms.clear();
-        self.draws.clear();
-        self.selected.clear();
-    }
-
-    pub(super) fn add(&mut self, scene: &Scene, style: &EnsembleStyle, positions: &PositionBuffer) {
-        let Some(offset) = positions.newest_offset() else { return };
-        let plain = disc(scene, style, positions.particles);
-        self.draws.push(PointDraw {
-            uniforms: self.uniforms.push(plain),
-            positions: positions.buffer.clone(),
-            offset,
-            instances: positions.particles as u32,
-        });
-        let Some(selected) = style.selected.filter(|index| (*index as usize) < positions.particles) else { return };
+/// Adds the particles of an ensemble. Nothing covers a selected one.
+fn add_discs(layer: &mut Layer<Disc>, scene: &Scene, style: &EnsembleStyle, positions: &PositionBuffer) {
+    let Some(offset) = positions.newest_offset() else { return };
+    let plain = disc(scene, style, positions.particles);
+    let all = Draw {
+        uniforms: layer.uniforms.push(plain),
+        buffer: positions.buffer.clone(),
+        offset,
+        stride: POINT_BYTES,
+        instances: positions.particles as u32,
+        is_seen_behind: true,
+    };
+    if let Some(selected) = style.selected.filter(|index| (*index as usize) < positions.particles) {
         let ring_half_width = 0.5 * RING_WIDTH;
         let ringed = Disc {
             edge_opacity: 0.8,
@@ -109,22 +148,15 @@ impl Points {
             ring_half_width_px: ring_half_width * scene.pixels_per_point,
             ..plain
         };
-        self.selected.push(PointDraw {
-            uniforms: self.uniforms.push(ringed),
-            positions: positions.buffer.clone(),
+        layer.above.push(Draw {
+            uniforms: layer.uniforms.push(ringed),
+            buffer: positions.buffer.clone(),
             offset: offset + u64::from(selected) * POINT_BYTES,
             instances: 1,
+            ..all
         });
     }
-
-    pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>, pipeline: usize) {
-        pass.set_pipeline(&self.pipelines[pipeline]);
-        for draw in self.draws.iter().chain(&self.selected) {
-            self.uniforms.bind(pass, 1, draw.uniforms);
-            bind_points(pass, 0, &draw.positions, draw.offset, draw.instances);
-            pass.draw(0..4, 0..draw.instances);
-        }
-    }
+    layer.draws.push(all);
 }
 
 /// Computes the uniform values of an ensemble's discs. One particle has a clear edge; the edges of many would overlap
@@ -152,65 +184,21 @@ const MANY_PIECES: usize = 60_000;
 /// so many would be a haze, at twice the cost.
 const TOO_MANY_BEHIND: usize = 100_000;
 
-pub(super) struct Trails {
-    /// One on the plane; in space, one behind the surface and one in front of it.
-    pipelines: Vec<wgpu::RenderPipeline>,
-    uniforms: Uniforms<Trail>,
-    draws: Vec<TrailDraw>,
-}
-
-struct TrailDraw {
-    uniforms: u32,
-    positions: wgpu::Buffer,
-    offset: u64,
-    stride: u64,
-    instances: u32,
-    /// Whether the parts behind the surface are drawn.
-    is_seen_behind: bool,
-}
-
-impl Trails {
-    pub(super) fn new(device: &wgpu::Device, target: OverlayTarget<'_>) -> Self {
-        let uniforms = Uniforms::new(device, "trails");
-        let pipelines = target.pipelines(device, TRAILS, "trail", &uniforms.layout, 4);
-        Trails { pipelines, uniforms, draws: Vec::new() }
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.uniforms.clear();
-        self.draws.clear();
-    }
-
-    pub(super) fn add(&mut self, scene: &Scene, style: &EnsembleStyle, positions: &PositionBuffer) {
-        let all = (style.trail_steps as usize).min(positions.oldest_age()) * positions.particles;
-        let pieces =
-            if scene.space.is_some() { (MANY_PIECES / all.max(1)).clamp(1, MOST_TRAIL_PIECES) as u32 } else { 1 };
-        for segments in positions.segments(style.trail_steps as usize) {
-            let whole = Trail { pieces, ..trail(scene, style, positions, segments) };
-            for piece in 0..pieces {
-                let uniforms = self.uniforms.push(Trail { piece, ..whole });
-                self.draws.push(TrailDraw {
-                    uniforms,
-                    positions: positions.buffer.clone(),
-                    offset: segments.offset,
-                    stride: positions.column_bytes(),
-                    instances: (segments.columns * positions.particles) as u32,
-                    is_seen_behind: all < TOO_MANY_BEHIND,
-                });
-            }
-        }
-    }
-
-    pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>, pipeline: usize) {
-        pass.set_pipeline(&self.pipelines[pipeline]);
-        let is_behind = pipeline + 1 < self.pipelines.len();
-        for draw in self.draws.iter().filter(|draw| !is_behind || draw.is_seen_behind) {
-            self.uniforms.bind(pass, 1, draw.uniforms);
-            for column in 0..4 {
-                let offset = draw.offset + u64::from(column) * draw.stride;
-                bind_points(pass, column, &draw.positions, offset, draw.instances);
-            }
-            pass.draw(0..4, 0..draw.instances);
+fn add_trails(layer: &mut Layer<Trail>, scene: &Scene, style: &EnsembleStyle, positions: &PositionBuffer) {
+    let all = (style.trail_steps as usize).min(positions.oldest_age()) * positions.particles;
+    let pieces = if scene.space.is_some() { (MANY_PIECES / all.max(1)).clamp(1, MOST_TRAIL_PIECES) as u32 } else { 1 };
+    for segments in positions.segments(style.trail_steps as usize) {
+        let whole = Trail { pieces, ..trail(scene, style, positions, segments) };
+        for piece in 0..pieces {
+            let uniforms = layer.uniforms.push(Trail { piece, ..whole });
+            layer.draws.push(Draw {
+                uniforms,
+                buffer: positions.buffer.clone(),
+                offset: segments.offset,
+                stride: positions.column_bytes(),
+                instances: (segments.columns * positions.particles) as u32,
+                is_seen_behind: all < TOO_MANY_BEHIND,
+            });
         }
     }
 }
@@ -250,77 +238,43 @@ const MOST_PATH_PIECES: f32 = 256.0;
 /// The missing point before and after each line.
 const NO_POINT: [f32; 2] = [f32::NAN; 2];
 
-pub(super) struct Paths {
-    /// One on the plane; in space, one behind the surface and one in front of it.
-    pipelines: Vec<wgpu::RenderPipeline>,
-    uniforms: Uniforms<Path>,
-    buffer: PointBuffer,
-    /// The points as offsets; each path has a missing point before its first and after its last one.
-    points: Vec<[f32; 2]>,
-    draws: Vec<PathDraw>,
+/// Adds the points of a path; returns the index of the missing point before it and its number of segments. A path of a
+/// single point is not drawn.
+fn push_path(points: &mut Vec<[f32; 2]>, scene: &Scene, path: &[[f32; 2]]) -> Option<(usize, usize)> {
+    let first = points.len();
+    points.push(NO_POINT);
+    push_spaced(points, scene, path);
+    points.push(NO_POINT);
+    let segments = (points.len() - first).checked_sub(3).filter(|segments| *segments > 0);
+    if segments.is_none() {
+        points.truncate(first);
+    }
+    Some((first, segments?))
 }
 
-struct PathDraw {
-    casing: u32,
-    line: u32,
-    /// The missing point before the path.
-    first: u64,
-    segments: u32,
-}
-
-impl Paths {
-    pub(super) fn new(device: &wgpu::Device, target: OverlayTarget<'_>) -> Self {
-        let uniforms = Uniforms::new(device, "path");
-        let pipelines = target.pipelines(device, PATH, "path", &uniforms.layout, 4);
-        Paths { pipelines, uniforms, buffer: PointBuffer::new(device, "path"), points: Vec::new(), draws: Vec::new() }
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.uniforms.clear();
-        self.points.clear();
-        self.draws.clear();
-    }
-
-    pub(super) fn add(&mut self, scene: &Scene, style: &EnsembleStyle, path: &[[f32; 2]]) {
-        let first = self.points.len();
-        self.points.push(NO_POINT);
-        push_spaced(&mut self.points, scene, path);
-        self.points.push(NO_POINT);
-        let Some(segments) = (self.points.len() - first).checked_sub(3).filter(|segments| *segments > 0) else {
-            self.points.truncate(first);
-            return;
-        };
-        let half_width_px = 0.5 * style.path_width * scene.pixels_per_point;
-        let casing_px = CASING * scene.pixels_per_point;
-        let line = Path { color: rgb(style.color), half_width_px, opacity: style.opacity, ..Path::default() };
-        // The casing would be visible through a faint line, and therefore is much fainter.
-        let opacity = style.opacity.powi(4);
-        let casing = Path { color: [0.0; 3], half_width_px: half_width_px + casing_px, opacity, ..line };
-        self.draws.push(PathDraw {
-            casing: self.uniforms.push(casing),
-            line: self.uniforms.push(line),
-            first: first as u64,
-            segments: segments as u32,
+/// Adds a line with its casing. All casings are drawn first, so that adjacent paths keep their colours.
+fn add_path(
+    layer: &mut Layer<Path>,
+    scene: &Scene,
+    style: &EnsembleStyle,
+    points: &wgpu::Buffer,
+    (first, segments): (usize, usize),
+) {
+    let half_width_px = 0.5 * style.path_width * scene.pixels_per_point;
+    let casing_px = CASING * scene.pixels_per_point;
+    let line = Path { color: rgb(style.color), half_width_px, opacity: style.opacity, ..Path::default() };
+    // The casing would be visible through a faint line, and therefore is much fainter.
+    let opacity = style.opacity.powi(4);
+    let casing = Path { color: [0.0; 3], half_width_px: half_width_px + casing_px, opacity, ..line };
+    for (draws, path) in [(&mut layer.draws, casing), (&mut layer.above, line)] {
+        draws.push(Draw {
+            uniforms: layer.uniforms.push(path),
+            buffer: points.clone(),
+            offset: first as u64 * POINT_BYTES,
+            stride: POINT_BYTES,
+            instances: segments as u32,
+            is_seen_behind: true,
         });
-    }
-
-    pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>, pipeline: usize) {
-        pass.set_pipeline(&self.pipelines[pipeline]);
-        // All casings are drawn first, so that adjacent paths keep their colours.
-        for draw in &self.draws {
-            self.paint_one(pass, draw, draw.casing);
-        }
-        for draw in &self.draws {
-            self.paint_one(pass, draw, draw.line);
-        }
-    }
-
-    fn paint_one(&self, pass: &mut wgpu::RenderPass<'_>, draw: &PathDraw, uniforms: u32) {
-        for point in 0..4 {
-            self.buffer.bind(pass, point, draw.first + u64::from(point), draw.segments);
-        }
-        self.uniforms.bind(pass, 1, uniforms);
-        pass.draw(0..4, 0..draw.segments);
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) const HEATMAP: (&str, &str) = shader!("heatmap": "frame" "colors" "he
 const PROGRAM: (&str, &str) = shader!("program": "frame" "colors" "heatmap" "program");
 pub(super) const SURFACE: (&str, &str) = shader!("surface": "frame" "colors" "stroke" "space" "surface");
 pub(super) const BLIT: (&str, &str) = shader!("blit": "frame" "blit");
-pub(super) const CURVE: (&str, &str) = shader!("curve": "frame" "stroke" "curve");
+pub(super) const CURVE: (&str, &str) = shader!("curve": "frame" "stroke" "plane" "curve");
 pub(super) const TRAILS: Overlay = Overlay {
     plane: shader!("trails": "frame" "stroke" "plane" "trails"),
     space: shader!("trails in space": "frame" "stroke" "space" "trails"),
@@ -84,7 +84,7 @@ impl OverlayTarget<'_> {
         overlay: Overlay,
         entries: &str,
         uniforms: &wgpu::BindGroupLayout,
-        points: usize,
+        points: u32,
     ) -> Vec<wgpu::RenderPipeline> {
         let pipeline = |target: Target, shader, bind_groups: &[&wgpu::BindGroupLayout]| {
             let primitive = Primitive { shader, entries, bind_groups, points, opaque: false };
@@ -110,7 +110,7 @@ pub(super) struct Primitive<'a> {
     /// The layouts of bind groups 0, 1, ….
     pub bind_groups: &'a [&'a wgpu::BindGroupLayout],
     /// The number of points (x, y) of an instance, each at its own location.
-    pub points: usize,
+    pub points: u32,
     pub opaque: bool,
 }
 
@@ -132,7 +132,7 @@ impl Target {
             bind_group_layouts: &bind_groups,
             immediate_size: 0,
         });
-        let attributes: Vec<_> = (0..primitive.points as u32)
+        let attributes: Vec<_> = (0..primitive.points)
             .map(|location| wgpu::VertexAttribute {
                 format: wgpu::VertexFormat::Float32x2,
                 offset: 0,
@@ -202,36 +202,25 @@ pub(super) fn uniform<T>() -> wgpu::BindingType {
     }
 }
 
-pub(super) fn layout_entry(
-    binding: u32,
-    visibility: wgpu::ShaderStages,
-    ty: wgpu::BindingType,
-) -> wgpu::BindGroupLayoutEntry {
-    wgpu::BindGroupLayoutEntry { binding, visibility, ty, count: None }
-}
-
+/// Creates the layout of a bind group whose bindings are numbered from 0.
 pub(super) fn layout(
     device: &wgpu::Device,
     label: &str,
-    entries: &[wgpu::BindGroupLayoutEntry],
+    bindings: &[(wgpu::ShaderStages, wgpu::BindingType)],
 ) -> wgpu::BindGroupLayout {
-    device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(label), entries })
+    let entry = |(binding, &(visibility, ty))| wgpu::BindGroupLayoutEntry { binding, visibility, ty, count: None };
+    let entries: Vec<_> = (0..).zip(bindings).map(entry).collect();
+    device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(label), entries: &entries })
 }
 
-pub(super) fn bind_group(
+pub(super) fn bind_group<'r>(
     device: &wgpu::Device,
     layout: &wgpu::BindGroupLayout,
-    buffer: &wgpu::Buffer,
-    texture: &wgpu::TextureView,
+    resources: impl IntoIterator<Item = wgpu::BindingResource<'r>>,
 ) -> wgpu::BindGroup {
-    device.create_bind_group(&wgpu::BindGroupDescriptor {
-        label: None,
-        layout,
-        entries: &[
-            wgpu::BindGroupEntry { binding: 0, resource: buffer.as_entire_binding() },
-            wgpu::BindGroupEntry { binding: 1, resource: wgpu::BindingResource::TextureView(texture) },
-        ],
-    })
+    let entry = |(binding, resource)| wgpu::BindGroupEntry { binding, resource };
+    let entries: Vec<_> = (0..).zip(resources).map(entry).collect();
+    device.create_bind_group(&wgpu::BindGroupDescriptor { label: None, layout, entries: &entries })
 }
 
 /// Creates a buffer into which the queue writes.
@@ -268,7 +257,7 @@ pub(super) fn bind_points(pass: &mut wgpu::RenderPass<'_>, slot: u32, buffer: &w
 /// A vertex buffer of points (x, y), which grows with its content.
 pub(super) struct PointBuffer {
     label: &'static str,
-    buffer: wgpu::Buffer,
+    pub buffer: wgpu::Buffer,
 }
 
 impl PointBuffer {
@@ -312,7 +301,7 @@ impl<T: Pod> Uniforms<T> {
             has_dynamic_offset: true,
             min_binding_size: wgpu::BufferSize::new(size as u64),
         };
-        let layout = layout(device, label, &[layout_entry(0, wgpu::ShaderStages::VERTEX_FRAGMENT, ty)]);
+        let layout = layout(device, label, &[(wgpu::ShaderStages::VERTEX_FRAGMENT, ty)]);
         let stride = size.next_multiple_of(device.limits().min_uniform_buffer_offset_alignment as usize);
         let (buffer, bind_group) = Self::allocate(device, label, &layout, stride);
         Uniforms { layout, label, stride, bytes: Vec::new(), buffer, bind_group, values: PhantomData }
@@ -325,18 +314,9 @@ impl<T: Pod> Uniforms<T> {
         bytes: usize,
     ) -> (wgpu::Buffer, wgpu::BindGroup) {
         let buffer = buffer(device, label, bytes as u64, wgpu::BufferUsages::UNIFORM);
-        let bind_group = device.create_bind_group(&wgpu::BindGroupDescriptor {
-            label: Some(label),
-            layout,
-            entries: &[wgpu::BindGroupEntry {
-                binding: 0,
-                resource: wgpu::BindingResource::Buffer(wgpu::BufferBinding {
-                    buffer: &buffer,
-                    offset: 0,
-                    size: wgpu::BufferSize::new(mem::size_of::<T>() as u64),
-                }),
-            }],
-        });
+        let size = wgpu::BufferSize::new(mem::size_of::<T>() as u64);
+        let value = wgpu::BufferBinding { buffer: &buffer, offset: 0, size };
+        let bind_group = bind_group(device, layout, [wgpu::BindingResource::Buffer(value)]);
         (buffer, bind_group)
     }
 
@@ -427,14 +407,6 @@ pub struct Path {
     pub half_width_px: f32,
     pub opacity: f32,
     pub padding: [f32; 3],
-}
-
-/// Mirrors `PlotArea` of `curve.wgsl`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
-pub struct PlotArea {
-    pub px_per_unit: [f32; 2],
-    pub origin_px: [f32; 2],
 }
 
 /// Mirrors `Curve` of `curve.wgsl`.

@@ -101,5 +101,5 @@ fn curve(index: usize, regret_curve: &RegretCurve, quantity: impl Fn(&Record) ->
     };
     let points: Vec<[f64; 2]> = regret_curve.records.iter().map(point).collect();
     let line = points.split(|[_, y]| !y.is_finite()).filter(|piece| !piece.is_empty()).map(<[_]>::to_vec).collect();
-    CurveLines { index, raw: Vec::new(), line, band: Vec::new() }
+    CurveLines::new(index, line)
 }

@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::path::Path as FilePath;
 
 use naga::valid::{Capabilities, ValidationFlags, Validator};
-use valleyscope::gpu::pipeline::{Curve, Disc, Frame, LossMap, Path, PlotArea, Space, Surface, Trail};
+use valleyscope::gpu::pipeline::{Curve, Disc, Frame, LossMap, Path, Space, Surface, Trail};
 use valleyscope::gpu::{SHADERS, program_shader};
 use valleyscope_engine::landscape::LandscapeKind;
 use valleyscope_engine::loss::LossProgram;
@@ -88,7 +88,6 @@ fn layouts() -> BTreeMap<&'static str, Layout> {
         layout!(Space: right, distance, up, focal_px, back, lift_px),
         layout!(Surface: light, contours, zero, lowest_contour, highest_contour, contour_width_px, ambient, diffuse, padding),
         layout!(Path: color, half_width_px, opacity, padding),
-        layout!(PlotArea: px_per_unit, origin_px),
         layout!(Curve: color, opacity, half_width_px, period_px, dash_px, padding),
         layout!(Disc: color, radius_px, edge_opacity, edge_px, ring_radius_px, ring_half_width_px, opacity,
             padding),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use egui::Context;
 use valleyscope_engine::spec_error::SpecError;
-use valleyscope_engine::sweep::{Backend, Diagram, PixelOrder, Precision, SweepJob, SweepSpec};
+use valleyscope_engine::sweep::{Backend, Diagram, Finished, PixelOrder, Precision, SweepJob, SweepSpec};
 use valleyscope_experiments::preset::SweepPreset;
 
 use super::diagram::TitledDiagram;
@@ -85,6 +85,10 @@ impl DiagramStore {
         self.pending.as_ref().unwrap_or(&self.present)
     }
 
+    fn newest_mut(&mut self) -> &mut TitledDiagram {
+        self.pending.as_mut().unwrap_or(&mut self.present)
+    }
+
     pub(super) fn progress(&self) -> Option<Progress> {
         self.running.as_ref().map(Sweep::progress).or(self.newest().progress)
     }
@@ -110,21 +114,17 @@ impl DiagramStore {
     }
 
     fn take_finished(&mut self) {
-        let Some(sweep) = &self.running else { return };
+        let Some(sweep) = self.running.take() else { return };
         let (started, ended) = (Instant::now(), sweep.has_ended());
-        let is_shown = self.pending.is_none();
-        let newest = self.pending.as_mut().unwrap_or(&mut self.present);
         let mut is_drained = false;
         while !is_drained && started.elapsed() < MOST_POLL_TIME {
             match sweep.finished().try_recv() {
-                Ok(finished) => {
-                    newest.diagram.insert(finished.pixel, finished.cell);
-                    self.version += u64::from(is_shown);
-                }
+                Ok(finished) => self.insert(finished),
                 Err(_) => is_drained = true,
             }
         }
         let waited = sweep.progress().elapsed;
+        self.running = Some(sweep);
         if is_drained && ended {
             self.stop();
             self.show_newest();
@@ -134,6 +134,11 @@ impl DiagramStore {
         if !is_drained {
             self.context.request_repaint();
         }
+    }
+
+    fn insert(&mut self, finished: Finished) {
+        self.newest_mut().diagram.insert(finished.pixel, finished.cell);
+        self.version += u64::from(self.pending.is_none());
     }
 
     /// Returns why a sweep cannot be shown: a fault, or missing pixels that cannot be computed here.
@@ -174,7 +179,7 @@ impl DiagramStore {
             }
         }
         self.recolor(sweep);
-        let newest = self.pending.as_mut().unwrap_or(&mut self.present);
+        let newest = self.newest_mut();
         newest.is_passing &= passing;
         if newest.diagram.has_first_picture() {
             self.show_newest();
@@ -189,16 +194,14 @@ impl DiagramStore {
 
     /// Applies the colours of a sweep with the same results to the newest diagram.
     pub(super) fn recolor(&mut self, sweep: &SweepSpec) {
-        let is_shown = self.pending.is_none();
-        let newest = self.pending.as_mut().unwrap_or(&mut self.present);
-        if **newest.spec() != *sweep {
-            newest.diagram.recolor(Arc::new(sweep.clone()));
-            self.version += u64::from(is_shown);
+        if **self.newest().spec() != *sweep {
+            self.newest_mut().diagram.recolor(Arc::new(sweep.clone()));
+            self.version += u64::from(self.pending.is_none());
         }
     }
 
     fn start(&mut self) {
-        self.pending.as_mut().unwrap_or(&mut self.present).is_removed = false;
+        self.newest_mut().is_removed = false;
         let TitledDiagram { diagram, precision, .. } = self.newest();
         let replicates = diagram.spec().replicates.get();
         let known = |pixel| diagram.cell(pixel).is_some_and(|cell| cell.is_complete(replicates));
@@ -215,13 +218,9 @@ impl DiagramStore {
     pub(super) fn stop(&mut self) {
         let Some(sweep) = self.running.take() else { return };
         sweep.cancel();
-        let is_shown = self.pending.is_none();
-        let newest = self.pending.as_mut().unwrap_or(&mut self.present);
-        for finished in sweep.finished().try_iter() {
-            newest.diagram.insert(finished.pixel, finished.cell);
-            self.version += u64::from(is_shown);
-        }
+        sweep.finished().try_iter().for_each(|finished| self.insert(finished));
         let progress = sweep.progress();
+        let newest = self.newest_mut();
         newest.progress = Some(progress);
         newest.worked += progress.elapsed;
         self.rate = Some(progress.rate()).filter(|rate| rate.is_normal());
@@ -253,13 +252,12 @@ impl DiagramStore {
 
     /// Keeps the newest diagram as a lasting one once no drag continues.
     pub(super) fn sync(&mut self, dragging: bool) {
-        let newest = self.pending.as_mut().unwrap_or(&mut self.present);
-        newest.is_passing &= dragging;
+        self.newest_mut().is_passing &= dragging;
     }
 
     /// Relabels the newest diagram.
     pub(super) fn relabel(&mut self, preset: &Arc<SweepPreset>) {
-        self.pending.as_mut().unwrap_or(&mut self.present).preset = Arc::clone(preset);
+        self.newest_mut().preset = Arc::clone(preset);
     }
 
     /// Begins with a sweep of which nothing is computed.
@@ -391,16 +389,10 @@ impl DiagramStore {
     fn loaded(&mut self, number: u64, mut diagram: Diagram, precision: Precision) {
         let Some(entry) = self.library.get(number) else { return self.not_loaded(number) };
         diagram.recolor(Arc::clone(&entry.spec));
-        let loaded = TitledDiagram {
-            diagram,
-            precision,
-            worked: entry.description.worked,
-            ..TitledDiagram::empty(number, Arc::clone(&entry.description.preset), (*entry.spec).clone())
-        };
+        let loaded = TitledDiagram { diagram, precision, ..entry.empty(number) };
         match self.recall.take_if(|recall| recall.number == number) {
             Some(recall) => {
-                let newest = self.pending.as_mut().unwrap_or(&mut self.present);
-                *newest = loaded;
+                *self.newest_mut() = loaded;
                 self.version += 1;
                 self.show_newest();
                 if recall.then_runs && !self.present.diagram.is_complete() {
@@ -415,7 +407,7 @@ impl DiagramStore {
     fn not_loaded(&mut self, number: u64) {
         let Some(recall) = self.recall.take_if(|recall| recall.number == number) else { return };
         let number = self.next_number();
-        self.pending.as_mut().unwrap_or(&mut self.present).number = number;
+        self.newest_mut().number = number;
         if recall.then_runs {
             self.start();
         }
@@ -435,11 +427,10 @@ impl DiagramStore {
             return Some(titled);
         }
         let entry = self.library.get(number)?;
-        let empty = TitledDiagram::empty(number, Arc::clone(&entry.description.preset), (*entry.spec).clone());
+        let empty = entry.empty(number);
         if !entry.is_loading {
-            return Some(TitledDiagram { number: self.next_number(), ..empty });
+            return Some(TitledDiagram { number: self.next_number(), worked: Duration::ZERO, ..empty });
         }
-        let empty = TitledDiagram { worked: entry.description.worked, ..empty };
         self.recall = Some(Recall { number, then_runs: false });
         Some(empty)
     }

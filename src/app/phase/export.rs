@@ -10,7 +10,7 @@ use crate::app::shell::export::{ExportKind, ExportOptions, ExportSource, FileFor
 use crate::app::shell::files::{FolderPurpose, Purpose};
 use crate::app::shell::jobs::Progress;
 use crate::draw::{Compared, Figure, Map};
-use crate::sweep::result::{SweepResult, write_table, write_tables};
+use crate::sweep::result::{SweepResult, write_table};
 
 /// The displayed diagram, as it was when the sheet of exports opened, with the user's name as its title.
 pub(super) struct DiagramExport {
@@ -97,7 +97,6 @@ impl DiagramExport {
                 return Err("The triangle is not measured yet; wait until it is drawn.".to_owned());
             }
             Map::Triangle => Figure::triangle(result, metric),
-            Map::Winner { certainty } => Figure::winners(result, metric, certainty),
             map => Figure::map(result, metric, map),
         };
         Ok(if letters { figure.with_letters() } else { figure })
@@ -105,12 +104,12 @@ impl DiagramExport {
 
     fn scores(&self) -> Result<Vec<u8>, String> {
         let mut bytes = Vec::new();
-        let tables: Vec<_> = self.together.iter().map(|(result, title)| (title.as_str(), &result.diagram)).collect();
-        let written = match tables.is_empty() {
-            true => write_table(&mut bytes, &self.shown.diagram),
-            false => write_tables(&mut bytes, &tables),
-        };
-        written.map_err(|error| error.to_string())?;
+        let titled = self.together.iter().map(|(result, title)| (Some(title.as_str()), &result.diagram));
+        let mut tables: Vec<_> = titled.collect();
+        if tables.is_empty() {
+            tables.push((None, &self.shown.diagram));
+        }
+        write_table(&mut bytes, &tables).map_err(|error| error.to_string())?;
         Ok(bytes)
     }
 }

@@ -159,23 +159,23 @@ impl Library {
 
     /// Saves the last states of all diagrams in memory before the program ends.
     pub(super) fn save_all_last(&mut self) {
-        for titled in self.unwritten(|_| true) {
+        for titled in self.unwritten() {
             self.save_last(&titled);
         }
     }
 
     /// Saves what was computed while an earlier state was being written.
     fn save_rest(&mut self) {
-        for titled in self.unwritten(|entry| !entry.is_being_saved) {
+        for titled in self.unwritten() {
             self.save(&titled, titled.worked, false);
         }
     }
 
     /// Returns the diagrams in memory with results that are not on the disk.
-    fn unwritten(&self, is_meant: impl Fn(&LibraryEntry) -> bool) -> Vec<TitledDiagram> {
+    fn unwritten(&self) -> Vec<TitledDiagram> {
         let has_more = |entry: &&LibraryEntry| {
             let has_more = |titled: &TitledDiagram| Coverage::of(&titled.diagram) > entry.saved;
-            self.has_folder && entry.is_safe() && entry.results.as_ref().is_some_and(has_more) && is_meant(entry)
+            self.has_folder && entry.is_safe() && entry.results.as_ref().is_some_and(has_more)
         };
         self.entries.values().filter(has_more).filter_map(|entry| entry.results.clone()).collect()
     }
@@ -336,7 +336,9 @@ impl Library {
                 }
                 Answer::Loaded(LoadedResults { diagram, precision, lost_races }) => {
                     if let Some(entry) = entry {
-                        entry.loaded(Coverage::of(&diagram));
+                        // It may be less than the description states.
+                        (entry.saved, entry.is_loading) = (Coverage::of(&diagram), false);
+                        entry.description.coverage = entry.saved;
                     }
                     if let Some(reason) = lost_races {
                         let text =
@@ -410,6 +412,12 @@ impl LibraryEntry {
         self.description.name.clone().unwrap_or_else(|| self.made_title.get_or_init(made).clone())
     }
 
+    /// Returns the diagram without its results.
+    pub(super) fn empty(&self, number: u64) -> TitledDiagram {
+        let (preset, sweep) = (Arc::clone(&self.description.preset), (*self.spec).clone());
+        TitledDiagram { worked: self.description.worked, ..TitledDiagram::empty(number, preset, sweep) }
+    }
+
     /// Takes the state of the diagram that is about to be written.
     fn begin_saving(&mut self, titled: &TitledDiagram, worked: Duration) {
         // A result that is opened from a file states no computing time.
@@ -425,11 +433,6 @@ impl LibraryEntry {
     fn for_another(self) -> LibraryEntry {
         let description = DiagramDescription { coverage: Coverage::default(), ..self.description };
         LibraryEntry { bytes: self.bytes, ..LibraryEntry::new(description, self.spec) }
-    }
-
-    /// Takes what was found on the disk, which may be less than the description states.
-    fn loaded(&mut self, found: Coverage) {
-        (self.saved, self.description.coverage, self.is_loading) = (found, found, false);
     }
 
     /// Returns whether all that was computed of it is on the disk, or will be before the program ends.

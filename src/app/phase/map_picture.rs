@@ -205,11 +205,8 @@ impl PhasePanel {
         let winner = |index: usize| winners.and_then(|spec| spec.optimizers.get(index)).map(|optimizer| optimizer.id);
         let present = self.picture.color_key.iter().flat_map(|key| &key.legend);
         let present = present.enumerate().map(|(index, swatch)| (swatch, winner(index)));
-        let beside = self
-            .comparison
-            .compared
-            .iter()
-            .filter_map(|number| self.comparison.pictures.get(number)?.color_key.as_ref());
+        let pictures = &self.comparison.pictures;
+        let beside = self.comparison.compared().filter_map(|number| pictures.get(&number)?.color_key.as_ref());
         let beside = beside.flat_map(|key| &key.legend).map(|swatch| (swatch, None));
         let mut legend: Vec<(&Swatch, Option<u32>)> = Vec::new();
         for (swatch, winner) in present.chain(beside) {

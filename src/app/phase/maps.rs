@@ -42,7 +42,7 @@ impl PhasePanel {
             }
             return;
         }
-        let all = self.comparison.all(self.diagrams.present.number);
+        let all = self.comparison.all.clone();
         let arranged = self.arrange(ui, area.size(), &all);
         ScrollArea::vertical().id_salt("maps").auto_shrink(false).show(ui, |ui| {
             let (whole, _) = ui.allocate_exact_size(arranged.size, Sense::hover());
@@ -94,9 +94,9 @@ impl PhasePanel {
     /// Returns the spaces beside each map of this height, which are enough for all.
     fn margins(&self, ui: &Ui, height: f32) -> Margins {
         let present = Margins::of(ui, &self.diagrams.present.diagram, &self.picture, height);
-        let others = self.comparison.compared.iter().filter_map(|number| {
-            let diagram = &self.diagrams.diagram(*number)?.diagram;
-            Some(Margins::of(ui, diagram, self.comparison.pictures.get(number)?, height))
+        let others = self.comparison.compared().filter_map(|number| {
+            let diagram = &self.diagrams.diagram(number)?.diagram;
+            Some(Margins::of(ui, diagram, self.comparison.pictures.get(&number)?, height))
         });
         others.fold(present, Margins::max)
     }
@@ -106,7 +106,7 @@ impl PhasePanel {
         self.comparison.follow(self.diagrams.present.number, &self.diagrams.library);
         self.chosen =
             self.chosen.filter(|chosen| chosen.compared.is_none_or(|number| self.comparison.contains(number)));
-        for &number in &self.comparison.compared {
+        for number in self.comparison.compared() {
             if self.diagrams.diagram(number).is_none() {
                 self.diagrams.library.load(number);
             }
@@ -128,8 +128,7 @@ impl PhasePanel {
             let (preset, precision) = preset;
             Some(TitledSweep { name: entry.and_then(|entry| entry.description.name.clone()), preset, precision })
         };
-        let all = self.comparison.all(self.diagrams.present.number);
-        short_titles(&all.into_iter().filter_map(titled).collect::<Vec<_>>())
+        short_titles(&self.comparison.all.iter().copied().filter_map(titled).collect::<Vec<_>>())
     }
 
     /// Returns the present diagram and those beside it whose results are in memory, with their titles and in their
@@ -138,8 +137,8 @@ impl PhasePanel {
         if self.comparison.is_empty() {
             return Vec::new();
         }
-        let all = self.comparison.all(self.diagrams.present.number).into_iter().zip(self.titles_of_compared());
-        let known: Vec<_> = all.filter_map(|(number, title)| Some((self.diagrams.diagram(number)?, title))).collect();
+        let all = self.comparison.all.iter().zip(self.titles_of_compared());
+        let known: Vec<_> = all.filter_map(|(number, title)| Some((self.diagrams.diagram(*number)?, title))).collect();
         if known.len() > 1 { known } else { Vec::new() }
     }
 
@@ -162,7 +161,7 @@ impl PhasePanel {
             return;
         };
         let (marks, stale) = (self.marks(compared, pointed), self.stale_note().filter(|_| compared.is_none()));
-        let name = match self.comparison.compared.iter().position(|other| Some(*other) == compared) {
+        let name = match self.comparison.compared().position(|other| Some(other) == compared) {
             None => "Diagram".to_owned(),
             Some(0) => "Diagram beside".to_owned(),
             Some(index) => format!("Diagram beside, {}", index + 1),
@@ -208,7 +207,7 @@ fn together<'a>(diagrams: &'a DiagramStore, comparison: &Comparison) -> Together
         let version = if is_present { diagrams.version } else { diagram.complete() as u64 };
         Some(Shown { number, version, diagram })
     };
-    let shown: Vec<Shown<'a>> = comparison.all(number).into_iter().filter_map(shown).collect();
+    let shown: Vec<Shown<'a>> = comparison.all.iter().copied().filter_map(shown).collect();
     let present = shown.iter().position(|shown| shown.number == number).unwrap_or_default();
     Together { shown, present }
 }
@@ -293,95 +292,86 @@ fn show_note(ui: &mut Ui, frame: Rect, note: String) {
 /// The largest number of diagrams beside the present one.
 const MOST_COMPARED: usize = 5;
 
-/// The diagrams of the library that are compared with the present one, in the order of choosing, and the index of the
-/// present one among all.
-#[derive(Default)]
+/// The diagrams that are shown side by side, in the order of choosing: the present one, and those of the library that are
+/// compared with it.
 pub(super) struct Comparison {
-    pub compared: Vec<u64>,
-    index: usize,
-    /// The number of the present diagram when [`Comparison::follow`] was last called.
+    pub all: Vec<u64>,
+    /// The number of the present diagram when [`Comparison::show`] was last called.
     present: u64,
     pub pictures: BTreeMap<u64, MapPicture>,
 }
 
 impl Comparison {
+    /// Returns the comparison of the present diagram with no other.
+    pub(super) fn of(present: u64) -> Comparison {
+        Comparison { all: vec![present], present, pictures: BTreeMap::new() }
+    }
+
+    pub(super) fn compared(&self) -> impl Iterator<Item = u64> {
+        self.all.iter().copied().filter(|number| *number != self.present)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
-        self.compared.is_empty()
+        self.compared().next().is_none()
     }
 
     pub(super) fn can_grow(&self) -> bool {
-        self.compared.len() < MOST_COMPARED
+        self.compared().count() < MOST_COMPARED
     }
 
     pub(super) fn contains(&self, number: u64) -> bool {
-        self.compared.contains(&number)
+        self.compared().any(|other| other == number)
     }
 
     /// Returns the index of the present diagram among all.
     pub(super) fn index(&self) -> usize {
-        self.index.min(self.compared.len())
-    }
-
-    /// Returns the numbers of all diagrams, that of the present one at its index.
-    pub(super) fn all(&self, present: u64) -> Vec<u64> {
-        let mut all = self.compared.clone();
-        all.insert(self.index(), present);
-        all
+        self.all.iter().position(|number| *number == self.present).unwrap_or_default()
     }
 
     pub(super) fn add(&mut self, number: u64) {
-        if !self.contains(number) {
-            self.compared.push(number);
+        if !self.all.contains(&number) {
+            self.all.push(number);
         }
     }
 
     pub(super) fn remove(&mut self, number: u64) {
-        if let Some(index) = self.compared.iter().position(|other| *other == number) {
-            self.compared.remove(index);
-            self.index -= usize::from(index < self.index);
-        }
+        self.all.retain(|other| *other != number);
     }
 
     pub(super) fn clear(&mut self) {
-        (self.compared, self.index) = (Vec::new(), 0);
+        self.all = vec![self.present];
     }
 
-    /// Adapts to another present diagram, and forgets diagrams that are gone. Where a compared one has become the
-    /// present one, the one before takes its index.
+    /// Adapts to another present diagram, and forgets diagrams that are gone.
     pub(super) fn follow(&mut self, present: u64, library: &Library) {
         self.show(present);
-        let gone: Vec<u64> = self.compared.iter().copied().filter(|number| library.get(*number).is_none()).collect();
-        gone.into_iter().for_each(|number| self.remove(number));
-        self.pictures.retain(|number, _| self.compared.contains(number));
+        self.all.retain(|number| *number == present || library.get(*number).is_some());
+        self.pictures.retain(|number, _| *number != present && self.all.contains(number));
     }
 
-    fn show(&mut self, present: u64) {
-        let before = std::mem::replace(&mut self.present, present);
-        if self.contains(present) {
-            let mut all = self.all(before);
-            self.index = all.iter().position(|number| *number == present).unwrap_or_default();
-            all.remove(self.index);
-            self.compared = all;
+    /// Adapts to another present diagram, which takes the place of the one before unless it is compared with it.
+    pub(super) fn show(&mut self, present: u64) {
+        if !self.all.contains(&present) {
+            let index = self.index();
+            self.all[index] = present;
         }
+        self.present = present;
     }
 
     /// Returns the positions of the others in the library's order of creation, and the index of the present one.
     pub(super) fn to_memory(&self, library: &Library) -> (Vec<u64>, usize) {
-        let order = |number: &u64| library.get(*number).map(|entry| entry.description.order);
-        (self.compared.iter().filter_map(order).collect(), self.index())
+        let order = |number| library.get(number).map(|entry| entry.description.order);
+        (self.compared().filter_map(order).collect(), self.index())
     }
 
     /// Returns the comparison of a former session.
-    pub(super) fn of_memory(orders: &[u64], index: usize, library: &Library) -> Comparison {
-        let numbers = library.numbers();
-        let number = |order: &u64| {
-            let has_order =
-                |number: &&u64| library.get(**number).is_some_and(|entry| entry.description.order == *order);
-            numbers.iter().find(has_order).copied()
-        };
-        let mut comparison = Comparison { index, ..Comparison::default() };
-        orders.iter().filter_map(number).take(MOST_COMPARED).for_each(|number| comparison.add(number));
-        comparison
+    pub(super) fn of_memory(orders: &[u64], index: usize, present: u64, library: &Library) -> Comparison {
+        let has_order = |number: &u64, order| library.get(*number).is_some_and(|it| it.description.order == order);
+        let number = |order: &u64| library.numbers().into_iter().find(|number| has_order(number, *order));
+        let mut all: Vec<u64> = orders.iter().filter_map(number).take(MOST_COMPARED).collect();
+        all.retain(|number| *number != present);
+        all.insert(index.min(all.len()), present);
+        Comparison { all, ..Comparison::of(present) }
     }
 }
 
@@ -393,15 +383,13 @@ mod tests {
     #[test]
     fn showing_one_of_those_beside_keeps_the_order_of_all() {
         let library = Library::open(None, egui::Context::default());
-        let mut comparison = Comparison { present: 1, ..Comparison::default() };
-        comparison.add(2);
-        comparison.add(3);
-        assert_eq!(comparison.all(1), [1, 2, 3]);
+        let mut comparison = Comparison::of(1);
+        comparison.all.extend([2, 3]);
         comparison.show(3);
-        assert_eq!((comparison.all(3), &comparison.compared[..]), (vec![1, 2, 3], &[1, 2][..]));
+        assert_eq!((&comparison.all[..], comparison.compared().collect()), (&[1, 2, 3][..], vec![1, 2]));
         comparison.remove(1);
-        assert_eq!((comparison.all(3), comparison.index()), (vec![2, 3], 1));
+        assert_eq!((&comparison.all[..], comparison.index()), (&[2, 3][..], 1));
         comparison.follow(3, &library);
-        assert_eq!(comparison.all(3), [3], "those that are gone are forgotten");
+        assert_eq!(comparison.all, [3], "those that are gone are forgotten");
     }
 }

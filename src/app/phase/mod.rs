@@ -110,6 +110,7 @@ impl PhasePanel {
         let diagrams = DiagramStore::new(context, Arc::clone(&clean), library, worth_asking);
         PhasePanel {
             shown_spec: Arc::clone(diagrams.present.spec()),
+            comparison: Comparison::of(diagrams.present.number),
             diagrams,
             follow_changes: true,
             pins: Pins::default(),
@@ -117,7 +118,6 @@ impl PhasePanel {
             editor: Editor::new(preset, clean, None),
             picture: MapPicture::default(),
             shares: PendingShares::default(),
-            comparison: Comparison::default(),
             gallery: GalleryState::default(),
             worth_asking,
             hovered: None,
@@ -301,6 +301,7 @@ impl PhasePanel {
 
     /// Adapts the map's options to the present diagram, which may be another one.
     fn look_at_present(&mut self) {
+        self.comparison.show(self.diagrams.present.number);
         let diagram = &self.diagrams.present.diagram;
         if Arc::ptr_eq(diagram.spec(), &self.shown_spec) {
             return;
@@ -479,7 +480,8 @@ impl PhasePanel {
         self.editor = Editor::new(self.preset().clone(), Arc::clone(&clean), memory.file);
         let sweep = self.preset().sweep.clone();
         self.diagrams.recall_alike(&sweep);
-        self.comparison = Comparison::of_memory(&memory.compared, memory.index, &self.diagrams.library);
+        let present = self.diagrams.present.number;
+        self.comparison = Comparison::of_memory(&memory.compared, memory.index, present, &self.diagrams.library);
         if memory.running {
             self.diagrams.run(&sweep, &clean, false).map_err(|error| error.to_string())?;
         }
@@ -489,9 +491,6 @@ impl PhasePanel {
 
 /// Returns the sweep of a first start.
 fn first_sweep() -> SweepPreset {
-    let mut sweeps = built_ins().iter().filter_map(|built_in| match &built_in.preset {
-        Preset::Sweep(preset) => Some(preset.clone()),
-        _ => None,
-    });
-    sweeps.next().expect("some built-in presets are sweeps")
+    let sweep = |preset: &Preset| if let Preset::Sweep(preset) = preset { Some(preset.clone()) } else { None };
+    built_ins().iter().find_map(|built_in| sweep(&built_in.preset)).expect("some built-in presets are sweeps")
 }

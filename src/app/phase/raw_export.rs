@@ -15,7 +15,7 @@ use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::jobs::{Job, Progress};
 use crate::app::shell::messages::Question;
 use crate::sweep::pool::{Pool, Sweep};
-use crate::sweep::result::{RawFormat, RawRefused};
+use crate::sweep::result::RawFormat;
 
 /// The interval between updates of the progress.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
@@ -31,11 +31,6 @@ pub(crate) struct RawPlan {
 }
 
 impl RawPlan {
-    /// Plans the raw arrays of a sweep, which must be one of the paper's.
-    fn of(spec: &Arc<SweepSpec>, precision: Precision) -> Result<RawPlan, RawRefused> {
-        Ok(RawPlan { format: RawFormat::of(spec)?, spec: Arc::clone(spec), precision })
-    }
-
     /// Counts the rows of the diagram, each of which becomes a file.
     pub(super) fn rows(&self) -> usize {
         self.spec.shape()[0]
@@ -101,9 +96,9 @@ impl RawExports {
     /// Computes the runs of a diagram again and writes them into a folder.
     pub(super) fn begin(&mut self, ctx: &Context, pool: Pool, plan: RawPlan, folder: PathBuf, overwrite: Overwrite) {
         let is_held = Arc::<AtomicBool>::default();
-        let (rows, held) = (Rows { pool, plan: plan.clone() }, Arc::clone(&is_held));
+        let (of_job, held) = (plan.clone(), Arc::clone(&is_held));
         let (pixels, target) = (plan.spec.shape().iter().product::<usize>(), folder.clone());
-        let work = move |progress: &Progress| rows.write(&target, overwrite, progress, &held);
+        let work = move |progress: &Progress| of_job.write(&pool, &target, overwrite, progress, &held);
         self.running = Some(Running { plan, folder, is_held, job: Job::with_parts(ctx, pixels as u64, work) });
     }
 
@@ -112,7 +107,11 @@ impl RawExports {
         let present = &diagrams.present;
         match self.running {
             Some(_) => Err("Raw arrays are being exported already.".to_owned()),
-            None => RawPlan::of(present.diagram.spec(), present.precision).map_err(|refused| format!("{refused}.")),
+            None => {
+                let (spec, precision) = (Arc::clone(present.spec()), present.precision);
+                let format = RawFormat::of(&spec).map_err(|refused| format!("{refused}."))?;
+                Ok(RawPlan { format, spec, precision })
+            }
         }
     }
 
@@ -167,23 +166,18 @@ fn complete_rows(plan: &RawPlan, folder: &Path, rows: usize) -> String {
     }
 }
 
-/// The rows of a plan, which are computed in a pool.
-struct Rows {
-    pool: Pool,
-    plan: RawPlan,
-}
-
-impl Rows {
+impl RawPlan {
     /// Writes the rows' files into a folder, which is created if needed; returns the number of complete ones. While it
     /// `is_held`, others can use the pool, and the computed pixels of a row stay.
     fn write(
         &self,
+        pool: &Pool,
         folder: &Path,
         overwrite: Overwrite,
         progress: &Progress,
         is_held: &AtomicBool,
     ) -> (usize, Result<(), RawFailure>) {
-        let RawPlan { format, spec, .. } = &self.plan;
+        let RawPlan { format, spec, .. } = self;
         let failed = |what: String| move |error: std::io::Error| RawFailure::Failed(format!("{what}: {error}"));
         let cannot_use = || failed("cannot use the folder".to_owned());
         let mut complete = 0;
@@ -196,8 +190,8 @@ impl Rows {
                 return Err(RawFailure::Exists(name));
             }
             AtomicFile::for_target(&folder.join(format.file_name(0))).map(drop).map_err(cannot_use())?;
-            for row in 0..self.plan.rows() {
-                let pixels = self.row(row, progress, is_held)?;
+            for row in 0..self.rows() {
+                let pixels = self.row(pool, row, progress, is_held)?;
                 let written = format.write_row(folder, overwrite, spec, row, &pixels);
                 written.map_err(failed(format!("cannot write {}", format.file_name(row))))?;
                 complete += 1;
@@ -209,8 +203,14 @@ impl Rows {
     }
 
     /// Computes a row, in a sweep that ends while the export is held and begins again with the missing pixels.
-    fn row(&self, row: usize, progress: &Progress, is_held: &AtomicBool) -> Result<Vec<Vec<Runs>>, RawFailure> {
-        let RawPlan { spec, precision, .. } = &self.plan;
+    fn row(
+        &self,
+        pool: &Pool,
+        row: usize,
+        progress: &Progress,
+        is_held: &AtomicBool,
+    ) -> Result<Vec<Vec<Runs>>, RawFailure> {
+        let RawPlan { spec, precision, .. } = self;
         let mut pixels: Vec<Option<Vec<Runs>>> = vec![None; spec.shape()[1]];
         let mut running: Option<Sweep> = None;
         while pixels.iter().any(Option::is_none) {
@@ -225,7 +225,7 @@ impl Rows {
             let sweep = running.get_or_insert_with(|| {
                 let known = |[of, column]: [usize; 2]| of != row || pixels[column].is_some();
                 let job = SweepJob::new(Arc::clone(spec), Backend::new(*precision));
-                Sweep::start(&self.pool, SweepJob { keep_runs: true, known: &known, ..job }, || {})
+                Sweep::start(pool, SweepJob { keep_runs: true, known: &known, ..job }, || {})
             });
             match sweep.finished().recv_timeout(TICK) {
                 Ok(finished) => {

@@ -46,12 +46,10 @@ pub(super) struct GalleryState {
 }
 
 /// A request of a diagram in the gallery.
-enum Request {
-    Open,
-    Compare(bool),
-    Pin(bool),
-    Rename(Option<String>),
-    Remove,
+type Request = Box<dyn FnOnce(&mut PhasePanel)>;
+
+fn request(action: impl FnOnce(&mut PhasePanel) + 'static) -> Option<Request> {
+    Some(Box::new(action))
 }
 
 impl PhasePanel {
@@ -139,18 +137,8 @@ impl PhasePanel {
             ui.set_width(WIDTH);
             card(ui, number, entry, &texts, role, renaming)
         });
-        match card.inner {
-            Some(Request::Open) => self.show_saved(number),
-            Some(Request::Compare(true)) => {
-                self.comparison.add(number);
-            }
-            Some(Request::Compare(false)) => {
-                self.comparison.remove(number);
-            }
-            Some(Request::Pin(pinned)) => self.diagrams.library.describe(number, |described| described.pinned = pinned),
-            Some(Request::Rename(name)) => self.diagrams.library.describe(number, |described| described.name = name),
-            Some(Request::Remove) => self.ask_to_remove(number),
-            None => {}
+        if let Some(request) = card.inner {
+            request(self);
         }
     }
 
@@ -194,7 +182,7 @@ impl PhasePanel {
             return;
         }
         let mut in_use = self.diagrams.in_use();
-        in_use.extend(&self.comparison.compared);
+        in_use.extend(self.comparison.compared());
         while let Some(number) = self.diagrams.library.surplus(&in_use, self.worth_asking) {
             let Some(entry) = self.diagrams.library.get(number) else { return };
             if !entry.is_dear(self.worth_asking) {
@@ -241,7 +229,7 @@ fn card(
     renaming: &mut Option<(u64, String)>,
 ) -> Option<Request> {
     let opens = small_picture(ui, entry, title, role.is_present);
-    let mut request = opens.then_some(Request::Open);
+    let mut requested = opens.then(|| Box::new(move |panel: &mut PhasePanel| panel.show_saved(number)) as Request);
     let caption = ui.add(Label::new(two_lines(ui, caption.clone(), ui.visuals().text_color(), WIDTH)));
     if caption.hovered() {
         caption.on_hover_text(described(entry));
@@ -255,13 +243,16 @@ fn card(
         let compare =
             compare.on_hover_text("Show it beside the present diagram").accessible_name(format!("Compare {title}"));
         if compare.changed() {
-            request = Some(Request::Compare(compares));
+            requested = request(move |panel| match compares {
+                true => panel.comparison.add(number),
+                false => panel.comparison.remove(number),
+            });
         }
         let pinned = entry.description.pinned;
         let (icon, word) = if pinned { (Icon::Pinned, "Unpin") } else { (Icon::Pin, "Pin") };
         let hint = "A pinned diagram stays until you remove it";
         if icon_button(ui, icon, BUTTON, &format!("{word} {title}"), hint).clicked() {
-            request = Some(Request::Pin(!pinned));
+            requested = request(move |panel| panel.diagrams.library.describe(number, |it| it.pinned = !pinned));
         }
         let more = icon_button(ui, Icon::More, BUTTON, &format!("More about {title}"), "Rename or remove");
         let popup = Popup::menu(&more).close_behavior(PopupCloseBehavior::CloseOnClickOutside);
@@ -269,9 +260,9 @@ fn card(
         if chosen.is_none() {
             renaming.take_if(|(of, _)| *of == number);
         }
-        request = chosen.and_then(|chosen| chosen.inner).or(request.take());
+        requested = chosen.and_then(|chosen| chosen.inner).or(requested.take());
     });
-    request
+    requested
 }
 
 /// Shows the menu of a diagram.
@@ -282,7 +273,7 @@ fn menu(
     title: &str,
     renaming: &mut Option<(u64, String)>,
 ) -> Option<Request> {
-    let mut request = None;
+    let mut requested = None;
     let before = entry.description.name.clone().unwrap_or_default();
     let mut text = match renaming.take() {
         Some((of, text)) if of == number => text,
@@ -298,17 +289,18 @@ fn menu(
         } else if field.lost_focus() {
             let name = text.trim().to_owned();
             if name != before {
-                request = Some(Request::Rename(Some(name).filter(|name| !name.is_empty())));
+                let name = Some(name).filter(|name| !name.is_empty());
+                requested = request(move |panel| panel.diagrams.library.describe(number, |it| it.name = name));
             }
         }
     });
     *renaming = Some((number, text));
     ui.separator();
     if ui.button("Remove").clicked() {
-        request = Some(Request::Remove);
+        requested = request(move |panel| panel.ask_to_remove(number));
         ui.close();
     }
-    request
+    requested
 }
 
 /// Shows the picture of a diagram; returns whether it is to be opened.

@@ -31,7 +31,8 @@ pub(super) fn figure(name: &OsStr, grid: &Preset, args: &FigureArgs) -> Result<F
         )));
     }
     say(format_args!("{} of {all} trainings were found in {folder}", runs.len()));
-    let mut result = result(grid.title(), &runs, args)?;
+    let result = GridResult::of(grid.title(), &runs.iter().collect::<Vec<_>>(), &axes(args));
+    let mut result = result.map_err(|error| Failure::BadInput(anyhow!(error)))?;
     result.counts[1] = all;
     Ok(drawn(&result, vec![grid.to_ron()], args))
 }
@@ -47,11 +48,6 @@ pub(super) fn figure_of_run(run: &RunFolder, args: &FigureArgs) -> Result<Figure
 
 fn axes(args: &FigureArgs) -> GridAxes {
     GridAxes { x: args.x.clone(), best_over: args.best_over.clone() }
-}
-
-fn result(title: &str, runs: &[RunFacts], args: &FigureArgs) -> Result<GridResult, Failure> {
-    let result = GridResult::of(title, &runs.iter().collect::<Vec<_>>(), &axes(args));
-    result.map_err(|error| Failure::BadInput(anyhow!(error)))
 }
 
 fn drawn(result: &GridResult, specs: Vec<String>, args: &FigureArgs) -> Figure {

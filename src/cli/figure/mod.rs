@@ -14,7 +14,8 @@ use source::{FigureComputer, Source, TOY_MODEL_FIGURES};
 use valleyscope_experiments::view::{DiagnosticMetric, ViewProjection};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
-use super::landscape_args::{LogAxis, check_known, log_axis, metric, run_plots};
+use super::landscape_args::{check_known, log_axis, metric, run_plots};
+use super::output::{by_ending, cannot_write};
 use super::training_args::GridArgs;
 use super::{Failure, in_one_line, one_of, say, warn_of_missing_glyphs};
 use crate::draw::{Figure, FigureError, Format, Options, Svg};
@@ -77,7 +78,7 @@ pub(super) struct FigureArgs {
     plots: Vec<DiagnosticMetric>,
     /// The plots of --plots with a logarithmic axis, and `steps` for that of the steps [default: abs-v]
     #[arg(long, value_name = "PLOT,…", value_delimiter = ',', value_parser = log_axis, requires = "plots")]
-    log: Option<Vec<LogAxis>>,
+    log: Option<Vec<Option<DiagnosticMetric>>>,
     /// Compute a coarse picture: at most 24x25 pixels and 10 replicates, or 10 particles
     #[arg(long)]
     quick: bool,
@@ -112,20 +113,14 @@ pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
             "--format is for --all; the format of a single figure is that of the name in --out, so leave it out"
         )));
     }
-    let format = Format::of(&args.out).ok_or_else(|| {
-        let out = args.out.display();
-        Failure::BadInput(anyhow!("--out must be a file that ends in .png, .svg or .pdf, found {out}"))
-    })?;
-    let mut source = Source::of(name, args)?;
+    let format = by_ending("--out", &args.out, &Format::ALL.map(|format| (format.extension(), format)))?;
+    let source = Source::of(name, args)?;
     refuse_misplaced(name, &source, args)?;
     if let Some(landscape) = source.landscape().filter(|_| !args.plots.is_empty()) {
         check_known(&args.plots, landscape)?;
     }
     check(&source, &[format], args)?;
-    let file = AtomicFile::for_target(&args.out).with_context(|| cannot_write(&args.out))?;
-    FigureComputer::new()?.complete(&mut source, args)?;
-    let drawing = drawing(&source, args).map_err(anyhow::Error::from)?;
-    write(&drawing, format, &args.out, file, args)
+    draw(&mut FigureComputer::new()?, source, &[(format, args.out.clone())], args)
 }
 
 /// Refuses options for another kind of figure.
@@ -154,8 +149,13 @@ fn refuse_misplaced(name: &OsString, source: &Source, args: &FigureArgs) -> Resu
 
 /// Draws a source before it is complete, so that errors of drawing are reported before hours of work.
 fn check(source: &Source, formats: &[Format], args: &FigureArgs) -> Result<(), Failure> {
+    let refused = |error: FigureError| match error {
+        // Named as the option of the command line.
+        FigureError::OutOfRange { .. } => Failure::BadInput(anyhow!("--{}", error.to_string().replace('_', "-"))),
+        other => Failure::bad_input(other),
+    };
     let draw = |format: &Format| drawing(source, args)?.to_file(*format, args.dpi);
-    formats.iter().try_for_each(|format| draw(format).map(drop)).map_err(of_options).map_err(Failure::bad_input)
+    formats.iter().try_for_each(|format| draw(format).map(drop)).map_err(refused)
 }
 
 fn drawing(source: &Source, args: &FigureArgs) -> Result<Svg, FigureError> {
@@ -168,32 +168,6 @@ fn drawing(source: &Source, args: &FigureArgs) -> Result<Svg, FigureError> {
     let figure = if args.letters { figure.with_letters() } else { figure };
     let width_mm = args.width_mm.unwrap_or(figure.usual_width_mm());
     figure.render(&Options { width_mm, ..Options::default() })
-}
-
-/// Writes a figure's file and renames it into place.
-fn write(drawing: &Svg, format: Format, path: &Path, mut file: AtomicFile, args: &FigureArgs) -> Result<(), Failure> {
-    let content = drawing.to_file(format, args.dpi).map_err(anyhow::Error::from)?;
-    file.write_all(&content).and_then(|()| file.commit(Overwrite::Yes)).with_context(|| cannot_write(path))?;
-    warn_of_missing_glyphs(drawing);
-    say(format_args!("{:.0} × {:.0} mm are in {}", drawing.width_mm(), drawing.height_mm(), path.display()));
-    Ok(())
-}
-
-fn cannot_write(path: &Path) -> String {
-    format!("cannot write {}", path.display())
-}
-
-/// The error in terms of the command line's options.
-fn of_options(error: FigureError) -> FigureError {
-    match error {
-        FigureError::OutOfRange { name: "width_mm", expected, found } => {
-            FigureError::OutOfRange { name: "--width-mm", expected, found }
-        }
-        FigureError::OutOfRange { name: "dpi", expected, found } => {
-            FigureError::OutOfRange { name: "--dpi", expected, found }
-        }
-        other => other,
-    }
 }
 
 /// Draws one figure after the other. The others are drawn even if one fails.
@@ -216,7 +190,9 @@ fn draw_all(args: &FigureArgs) -> Result<(), Failure> {
     let (mut drawn, mut failed) = (Vec::new(), Vec::new());
     for (index, (name, source)) in sources.into_iter().enumerate() {
         say(format_args!("figure {} of {}, {name}", index + 1, TOY_MODEL_FIGURES.len()));
-        match draw(&mut computer, name, source, &formats, args) {
+        let path = |format: Format| folder.join(format!("{name}.{}", format.extension()));
+        let targets: Vec<_> = formats.iter().map(|format| (*format, path(*format))).collect();
+        match draw(&mut computer, source, &targets, args) {
             Ok(()) => drawn.push(name),
             Err(Failure::Failed(error) | Failure::BadInput(error)) => {
                 say(format_args!("{name} was not drawn: {}", in_one_line(&error)));
@@ -238,22 +214,20 @@ fn draw_all(args: &FigureArgs) -> Result<(), Failure> {
 /// Computes a figure and writes its files.
 fn draw(
     computer: &mut FigureComputer,
-    name: &str,
     mut source: Source,
-    formats: &[Format],
+    targets: &[(Format, PathBuf)],
     args: &FigureArgs,
 ) -> Result<(), Failure> {
-    let targets = formats.iter().map(|format| (*format, args.out.join(format!("{name}.{}", format.extension()))));
     // Errors of writing are reported before hours of work.
-    let mut files = Vec::new();
-    for (format, path) in targets {
-        let file = AtomicFile::for_target(&path).with_context(|| cannot_write(&path))?;
-        files.push((format, path, file));
-    }
+    let begin = |path: &Path| AtomicFile::for_target(path).with_context(|| cannot_write(path));
+    let files = targets.iter().map(|(_, path)| begin(path)).collect::<anyhow::Result<Vec<AtomicFile>>>()?;
     computer.complete(&mut source, args)?;
     let drawing = drawing(&source, args).map_err(anyhow::Error::from)?;
-    for (format, path, file) in files {
-        write(&drawing, format, &path, file, args)?;
+    for ((format, path), mut file) in targets.iter().zip(files) {
+        let content = drawing.to_file(*format, args.dpi).map_err(anyhow::Error::from)?;
+        file.write_all(&content).and_then(|()| file.commit(Overwrite::Yes)).with_context(|| cannot_write(path))?;
+        warn_of_missing_glyphs(&drawing);
+        say(format_args!("{:.0} × {:.0} mm are in {}", drawing.width_mm(), drawing.height_mm(), path.display()));
     }
     Ok(())
 }

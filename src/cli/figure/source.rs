@@ -10,7 +10,7 @@ use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::quantity::ParticleCount;
 use valleyscope_engine::setting::LEARNING_RATE;
 use valleyscope_engine::simulation::SimulationSpec;
-use valleyscope_engine::sweep::{Diagram, Finished, Metric, Precision, SweepJob, SweepSpec};
+use valleyscope_engine::sweep::{Diagram, Metric, Precision, SweepJob, SweepSpec};
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetError, SweepPreset, built_ins};
 use valleyscope_experiments::view::ViewProjection;
@@ -20,7 +20,7 @@ use super::{FigureArgs, grid, trainings};
 use crate::cli::landscape_args::{with_compared, with_settings};
 use crate::cli::output::{ProgressLine, ProgressUnit};
 use crate::cli::run_args::RunsLocation;
-use crate::cli::sweep::{SweepRunner, Taker};
+use crate::cli::sweep::SweepRunner;
 use crate::cli::{Failure, changed, check_computable, say};
 use crate::draw::{Compared, Figure, Map, Trajectories};
 use crate::sweep::result::SweepResult;
@@ -138,7 +138,7 @@ impl Source {
     fn of_name(name: &OsStr, args: &FigureArgs) -> Result<Source, Failure> {
         let composed = Layout::named(name);
         if let Some((layout, sweeps)) = composed.filter(|_| args.runs.is_none()) {
-            refuse_set(name, args, "is made of two presets")?;
+            refuse(SET, !args.set.is_empty(), name, "is made of two presets")?;
             let sweep = |name| {
                 let own = built_in_sweep(name);
                 SweepSource::to_compute(&as_asked(own.clone(), &own, args.quick))
@@ -147,7 +147,7 @@ impl Source {
         }
         match Library::open().load(name) {
             Ok(loaded) if loaded.preset.workload().is_some() => {
-                refuse_quick(name, args, "is drawn from runs that are there")?;
+                refuse(QUICK, args.quick, name, "is drawn from runs that are there")?;
                 let preset = changed(&loaded.preset, &args.set)?;
                 let figure = match args.grid.applied_to(preset)? {
                     Preset::Grid(grid) => grid::figure(name, &Preset::Grid(grid), args)?,
@@ -170,7 +170,8 @@ impl Source {
             }
             Err(error) => {
                 let source = result_named(name, error, args)?;
-                refuse_computing(name, args, "holds results already")?;
+                refuse(SET, !args.set.is_empty(), name, "holds results already")?;
+                refuse(QUICK, args.quick, name, "holds results already")?;
                 Ok(source)
             }
         }
@@ -256,7 +257,10 @@ impl FigureComputer {
             return Ok(());
         }
         let job = SweepJob::new(Arc::clone(result.diagram.spec()), self.runner.backend);
-        let done = self.runner.compute(job, &mut result.diagram)?;
+        let done = self.runner.compute(job, |finished| {
+            finished.into_iter().for_each(|finished| result.diagram.insert(finished.pixel, finished.cell));
+            Ok(())
+        })?;
         if !result.diagram.is_complete() {
             return Err(Failure::Interrupted);
         }
@@ -290,28 +294,16 @@ fn as_asked(changed: SweepPreset, before: &SweepPreset, is_quick: bool) -> Sweep
     as_changed_from(SweepPreset { sweep, ..changed }, before)
 }
 
-/// Refuses options that change what is computed.
-fn refuse_computing(name: &OsStr, args: &FigureArgs, why: &str) -> Result<(), Failure> {
-    refuse_set(name, args, why)?;
-    refuse_quick(name, args, why)
+/// Refuses an option that changes what is computed, if it was given.
+fn refuse(option: &str, is_given: bool, name: &OsStr, why: &str) -> Result<(), Failure> {
+    if is_given {
+        return Err(Failure::BadInput(anyhow!("{option}, and {} {why}; leave it out", name.display())));
+    }
+    Ok(())
 }
 
-fn refuse_quick(name: &OsStr, args: &FigureArgs, why: &str) -> Result<(), Failure> {
-    if !args.quick {
-        return Ok(());
-    }
-    Err(Failure::BadInput(anyhow!("--quick is for computing, and {} {why}; leave it out", name.display())))
-}
-
-fn refuse_set(name: &OsStr, args: &FigureArgs, why: &str) -> Result<(), Failure> {
-    if args.set.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::BadInput(anyhow!(
-        "--set is for a preset that is computed, and {} {why}; leave it out",
-        name.display()
-    )))
-}
+const SET: &str = "--set is for a preset that is computed";
+const QUICK: &str = "--quick is for computing";
 
 /// The results of a name that is not a preset's: the run of a grid, which older versions trained, or a folder or file of
 /// a sweep's results. A folder with the name of a preset is given as `./NAME`.
@@ -353,13 +345,6 @@ fn run_named(name: &OsStr) -> Result<Option<RunFolder>, Failure> {
     match RunsLocation::of(None) {
         Ok(location) if location.has_beginning_with(name) => location.find(name).map(Some),
         _ => Ok(None),
-    }
-}
-
-impl Taker for Diagram {
-    fn take(&mut self, finished: Finished) -> Result<(), Failure> {
-        self.insert(finished.pixel, finished.cell);
-        Ok(())
     }
 }
 

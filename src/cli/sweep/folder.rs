@@ -8,7 +8,6 @@ use anyhow::{Context, anyhow};
 use valleyscope_engine::sweep::{Diagram, Finished, Runs, SweepPart, SweepSpec};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
 
-use super::runner::Taker;
 use crate::cli::output::say;
 use crate::cli::{Failure, warn_of_missing_glyphs};
 use crate::draw::Format;
@@ -64,7 +63,7 @@ impl ResultFolder {
         // New records do not justify overwriting: another process may have finished the sweep and removed its records
         // during the wait for the lock.
         let present = present()?;
-        if let Some(result) = present.first().filter(|_| stored.store.is_new()) {
+        if let Some(result) = present.first().filter(|_| stored.store.is_new) {
             stored.store.remove().with_context(|| format!("cannot remove {}", records.display()))?;
             return without_records(result);
         }
@@ -184,24 +183,16 @@ impl StoredDiagram {
         self.diagram.insert(finished.pixel, finished.cell);
     }
 
+    /// Adds a pixel, if there is one, and saves the pixels of every few seconds.
+    pub(super) fn take(&mut self, finished: Option<Finished>) -> Result<(), Failure> {
+        const BETWEEN_SAVES: Duration = Duration::from_secs(2);
+        finished.into_iter().for_each(|finished| self.add(finished));
+        if self.saved.elapsed() >= BETWEEN_SAVES { Ok(self.save()?) } else { Ok(()) }
+    }
+
     pub(super) fn save(&mut self) -> anyhow::Result<()> {
         self.store.save().with_context(|| format!("cannot write {}", self.store.path().display()))?;
         self.saved = Instant::now();
-        Ok(())
-    }
-}
-
-impl Taker for StoredDiagram {
-    fn take(&mut self, finished: Finished) -> Result<(), Failure> {
-        self.add(finished);
-        Ok(())
-    }
-
-    fn keep_up(&mut self) -> Result<(), Failure> {
-        const BETWEEN_SAVES: Duration = Duration::from_secs(2);
-        if self.saved.elapsed() >= BETWEEN_SAVES {
-            self.save()?;
-        }
         Ok(())
     }
 }

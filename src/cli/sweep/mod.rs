@@ -23,7 +23,7 @@ use crate::sweep::pool::Progress;
 use crate::sweep::result::{RawFormat, SweepHeader, SweepResult, SweepStore};
 use crate::sweep::titles::as_changed_from;
 
-pub(super) use runner::{SweepRunner, Taker, load};
+pub(super) use runner::{SweepRunner, load};
 
 #[derive(clap::Args)]
 pub(super) struct SweepArgs {
@@ -149,7 +149,7 @@ fn compute(
     let begun = |pixel| before.race(pixel).cloned();
     let job = SweepJob::new(Arc::clone(before.spec()), runner.backend);
     let job = SweepJob { keep_runs: header.keeps_runs, known: &known, begun: &begun, ..job };
-    let done = runner.compute(job, stored)?;
+    let done = runner.compute(job, |finished| stored.take(finished))?;
     stored.save()?;
     Ok(done)
 }
@@ -201,7 +201,7 @@ fn with_resume_advice(failure: Failure, share: &Share, store: &SweepStore) -> Fa
 
 /// Describes the saved part of the work, which may be less than was computed, and how to resume.
 fn resume_advice(share: &Share, store: &SweepStore) -> String {
-    let (saved, folder) = (store.saved(), store.folder().display());
+    let (saved, folder) = (store.saved(), store.path().parent().unwrap_or(store.path()).display());
     let resume = if share.part.is_none() { " with --resume" } else { "" };
     if store.is_at_path() {
         return format!("{saved} of {share} are saved in {folder}; repeat the command{resume} to go on");

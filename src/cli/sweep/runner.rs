@@ -25,16 +25,6 @@ pub(crate) struct SweepRunner {
     pub interrupt: Interrupt,
 }
 
-/// A consumer of the pixels of a sweep.
-pub(crate) trait Taker {
-    fn take(&mut self, finished: Finished) -> Result<(), Failure>;
-
-    /// Runs periodic work; called several times a second.
-    fn keep_up(&mut self) -> Result<(), Failure> {
-        Ok(())
-    }
-}
-
 impl SweepRunner {
     /// Creates a runner with this number of threads, or as many as the machine runs at the same time.
     pub(crate) fn open(threads: Option<u64>, precision: Precision) -> Result<SweepRunner, Failure> {
@@ -45,26 +35,26 @@ impl SweepRunner {
         Ok(SweepRunner { pool, backend: Backend::new(precision), interrupt: Interrupt::listen()? })
     }
 
-    /// Runs a job. An interruption ends it early, without an error.
-    pub(crate) fn compute(&self, job: SweepJob<'_>, taker: &mut impl Taker) -> Result<Progress, Failure> {
+    /// Runs a job whose pixels are taken as they are finished; some times a second there may be none. An interruption ends
+    /// the job early, without an error.
+    pub(crate) fn compute(
+        &self,
+        job: SweepJob<'_>,
+        mut take: impl FnMut(Option<Finished>) -> Result<(), Failure>,
+    ) -> Result<Progress, Failure> {
         const TICK: Duration = Duration::from_millis(50);
         job.spec.check_computable().map_err(Failure::bad_input)?;
         let sweep = Sweep::start(&self.pool, job, || {});
         let mut progress = ProgressLine::new(sweep.progress().all_steps, ProgressUnit::MILLION_STEPS, false);
         let outcome = loop {
-            match sweep.finished().recv_timeout(TICK) {
-                Ok(finished) => {
-                    if let Err(failure) = taker.take(finished) {
-                        break Err(failure);
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break Ok(()),
+            let finished = sweep.finished().recv_timeout(TICK);
+            if matches!(finished, Err(RecvTimeoutError::Disconnected)) {
+                break Ok(());
             }
             if self.interrupt.is_raised() {
                 sweep.cancel();
             }
-            if let Err(failure) = taker.keep_up() {
+            if let Err(failure) = take(finished.ok()) {
                 break Err(failure);
             }
             progress.set_total(sweep.progress().all_steps);

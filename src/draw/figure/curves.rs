@@ -11,7 +11,7 @@ use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{AxisScale, Background, Band, Dash, DiagnosticInfo, DiagnosticMetric, Pen};
 use valleyscope_runs::{Better, MetricCurve, MetricId, MetricInfo, MetricScale, RunHistory};
 
-use super::page::{COLUMN_MM, Content, Figure, GAP, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, PAGE_MM, WIDE};
+use super::page::{COLUMN_MM, Content, Figure, GAP, KEY, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, PAGE_MM, WIDE};
 use super::trajectories::{Ensemble, Trajectories, pens};
 use crate::draw::axis::{LABEL_GAP, TICK};
 use crate::draw::canvas::{Canvas, LINE, area, rgb};
@@ -87,8 +87,12 @@ impl Content for Curves {
         if self.plots.len() > 1 { PAGE_MM } else { COLUMN_MM }
     }
 
+    fn key(&self) -> f32 {
+        KEY
+    }
+
     fn draw_key(&self, canvas: &Canvas, from: Pos2, index: usize, _color: Color32) {
-        draw_key(canvas, from, self.key() * canvas.style.em, self.names[index].1);
+        draw_key(canvas, from, KEY * canvas.style.em, self.names[index].1);
     }
 }
 
@@ -136,8 +140,8 @@ impl Figure {
         let (label, unit) = over.axis(last);
         let scale = metric_scale(metric, metric.scale == MetricScale::Log);
         let lines = points.iter().map(|points| pieces(points, unit, scale)).enumerate();
-        let drawn = |(index, line)| CurveLines { index, raw: Vec::new(), line, band: Vec::new() };
-        let curves: Vec<CurveLines> = lines.filter(|(_, line)| !line.is_empty()).map(drawn).collect();
+        let lines = lines.filter(|(_, line)| !line.is_empty());
+        let curves: Vec<CurveLines> = lines.map(|(index, line)| CurveLines::new(index, line)).collect();
         let times = curves.iter().flat_map(|curve| curve.line.iter().flatten()).map(|[x, _]| [*x; 2]);
         let horizontal = across(times.reduce(union));
         let range = y_in_view(horizontal, curves.iter(), Fit::Sensible(ceiling(metric, runs, scale), scale));
@@ -256,8 +260,8 @@ impl Figure {
         let scale = plots.horizontal();
         let last = trajectories.step().max(1) as f64;
         let range = if plots.log_steps { [0.0, last.max(10.0).log10()] } else { [0.0, last] };
-        let is_side_by_side = trajectories.runs().len() > 1;
-        let name = |Ensemble { run, name, .. }: &Ensemble<'_>| match is_side_by_side {
+        let is_side_by_side = trajectories.runs.len() > 1;
+        let name = |Ensemble { run, name, .. }: &Ensemble| match is_side_by_side {
             true => format!("{name} ({})", LETTERS[*run]),
             false => name.clone(),
         };
@@ -272,7 +276,7 @@ impl Figure {
         let landscape = &trajectories.spec().landscape;
         let infos = plots.metrics.iter().filter_map(|metric| Some((*metric, metric.info(landscape)?)));
         let mut figure = Figure::curves(Curves {
-            title: trajectories.title().to_owned(),
+            title: trajectories.preset.title.clone(),
             specs: vec![trajectories.text()],
             names: names.collect(),
             horizontal: CurveAxis { label: "steps".to_owned(), scale, range },
@@ -299,7 +303,7 @@ fn note_of_band(trajectories: &Trajectories, band: Band) -> Option<String> {
 /// The positions of changed settings on the axis of steps, with their steps and changes.
 fn marks(trajectories: &Trajectories, scale: AxisScale, [from, to]: [f64; 2]) -> Vec<(f64, String)> {
     let mut marks = SettingMarks::default();
-    marks.update(&Arc::new(trajectories.record()));
+    marks.update(&Arc::new(trajectories.simulation().record().clone()));
     // The position of step 0 on a logarithmic axis is infinitely far away.
     let position = |step: u64| scale.position(step as f64).max(from - 1.0);
     let groups = marks.groups(position, NEAR * (to - from));
@@ -315,13 +319,7 @@ fn marks(trajectories: &Trajectories, scale: AxisScale, [from, to]: [f64; 2]) ->
     shown.filter(|(position, _)| (from..=to).contains(position)).collect()
 }
 
-fn plot(
-    runs: &[Ensemble<'_>],
-    metric: DiagnosticMetric,
-    info: DiagnosticInfo,
-    plots: &RunPlots,
-    x: Extent,
-) -> CurvePlot {
+fn plot(runs: &[Ensemble], metric: DiagnosticMetric, info: DiagnosticInfo, plots: &RunPlots, x: Extent) -> CurvePlot {
     let scale = diagnostic_scale(metric, plots.log.contains(&metric), runs.iter().map(|run| &run.history));
     let scales = [plots.horizontal(), scale];
     let curves: Vec<DiagnosticCurve> =

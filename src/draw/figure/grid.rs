@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use egui::{Color32, Pos2};
 
-use super::page::{COLUMN_MM, Content, Figure, GAP, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, PAGE_MM, WIDE};
+use super::page::{COLUMN_MM, Content, Figure, GAP, KEY, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, PAGE_MM, WIDE};
 use crate::draw::canvas::{Canvas, LINE, area};
 use crate::draw::grid_plots::GridPlots;
 use crate::draw::map::Swatch;
@@ -52,8 +52,6 @@ impl Content for ParallelAxes {
     fn usual_width_mm(&self) -> f64 {
         PAGE_MM
     }
-
-    fn draw_key(&self, _canvas: &Canvas, _from: Pos2, _index: usize, _color: Color32) {}
 }
 
 /// The arrangement of the plots.
@@ -89,8 +87,12 @@ impl Content for GridPlots {
         COLUMN_MM
     }
 
+    fn key(&self) -> f32 {
+        KEY
+    }
+
     fn draw_key(&self, canvas: &Canvas, from: Pos2, index: usize, _color: Color32) {
-        self.draw_key(canvas, from, self.key() * canvas.style.em, index);
+        self.draw_key(canvas, from, KEY * canvas.style.em, index);
     }
 }
 

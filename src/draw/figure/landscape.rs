@@ -13,7 +13,7 @@ use valleyscope_experiments::view::{
     AutoScale, Background, Camera, Dash, HeightField, Orbit, Pen, SpaceView, SymLog, ViewSettings, Viewport,
 };
 
-use super::page::{Content, Figure, GAP, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, PAGE_MM, WIDE};
+use super::page::{Content, Figure, GAP, KEY, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, PAGE_MM, WIDE};
 use super::trajectories::{Ensemble, TracedRun, Trajectories, pens};
 use crate::draw::axis::{Axis, ColorBar};
 use crate::draw::canvas::{Canvas, LINE, MapImage, Style, area, rgb};
@@ -91,18 +91,7 @@ struct LandscapePlot {
     scale: SymLog,
     start: [f64; 2],
     spread: f64,
-    tracks: Vec<Track>,
-}
-
-/// The paths of an optimizer.
-#[derive(Clone, Debug)]
-struct Track {
-    color: [u8; 3],
-    marker: Marker,
-    mean: Vec<[f64; 2]>,
-    particles: Vec<Vec<[f64; 2]>>,
-    /// The particles at the last step.
-    cloud: Vec<[f64; 2]>,
+    tracks: Vec<Ensemble>,
 }
 
 /// An entry of the legend.
@@ -149,7 +138,7 @@ impl Figure {
             bar,
         };
         let about = FigureMetadata {
-            title: trajectories.title().to_owned(),
+            title: trajectories.preset.title.clone(),
             programs: vec![format!("{CREATOR}, seed {}", trajectories.spec().seed)],
             specs: vec![trajectories.text()],
         };
@@ -173,7 +162,7 @@ pub fn small_picture(trajectories: &Trajectories, size: Vec2, dpi: f64) -> Resul
 /// once.
 fn floors(trajectories: &Trajectories) -> Vec<(usize, Landscape)> {
     let mut floors: Vec<(usize, Landscape)> = Vec::new();
-    for (index, run) in trajectories.runs().iter().enumerate() {
+    for (index, run) in trajectories.runs.iter().enumerate() {
         let landscape = run.spec().landscape.landscape();
         if floors.iter().all(|(_, other)| *other != landscape) {
             floors.push((index, landscape));
@@ -183,7 +172,7 @@ fn floors(trajectories: &Trajectories) -> Vec<(usize, Landscape)> {
 }
 
 /// The names of lines: the optimizers, in each run with pens of their own, and the losses on the axis of u.
-fn names(floors: &[(usize, Landscape)], ensembles: &[Ensemble<'_>]) -> Vec<(String, Pen)> {
+fn names(floors: &[(usize, Landscape)], ensembles: &[Ensemble]) -> Vec<(String, Pen)> {
     let optimizers = ensembles.iter().map(|ensemble| ensemble.name.clone()).zip(pens(ensembles));
     let axis = |(run, landscape): &(usize, Landscape)| {
         let name = match landscape {
@@ -196,12 +185,12 @@ fn names(floors: &[(usize, Landscape)], ensembles: &[Ensemble<'_>]) -> Vec<(Stri
 }
 
 /// The legend's entries: an optimizer of several runs once, and the line of each run.
-fn keys(panes: &[LandscapePlot], names: &[(String, Pen)], ensembles: &[Ensemble<'_>]) -> Vec<Key> {
+fn keys(panes: &[LandscapePlot], names: &[(String, Pen)], ensembles: &[Ensemble]) -> Vec<Key> {
     let mut keys: Vec<Key> = Vec::new();
     for (index, ensemble) in ensembles.iter().enumerate() {
         let (text, pen) = (ensemble.name.clone(), names[index].1);
         let is_alike =
-            |other: &Ensemble<'_>| other.run != ensemble.run && (&other.name, other.color) == (&text, ensemble.color);
+            |other: &Ensemble| other.run != ensemble.run && (&other.name, other.color) == (&text, ensemble.color);
         if !ensembles[..index].iter().any(is_alike) {
             keys.push(Key { text, pen: pen.dashed(Dash::Solid), marker: Some(index) });
         }
@@ -220,21 +209,21 @@ fn keys(panes: &[LandscapePlot], names: &[(String, Pen)], ensembles: &[Ensemble<
 }
 
 /// The colour of the filling of an optimizer's marker: its own in the first run, and white in the others.
-fn filling(ensemble: &Ensemble<'_>) -> Color32 {
+fn filling(ensemble: &Ensemble) -> Color32 {
     if ensemble.run == 0 { rgb(ensemble.color) } else { Color32::WHITE }
 }
 
 fn note_of_particles(trajectories: &Trajectories, is_along_valley: bool) -> Option<String> {
     let particles = |run: &TracedRun| run.spec().particles.get();
-    let (first, runs) = (particles(&trajectories.runs()[0]), trajectories.runs());
+    let (first, runs) = (particles(&trajectories.runs[0]), &trajectories.runs);
     let count = if runs.iter().all(|run| particles(run) == first) { format!("{first} ") } else { String::new() };
     let deviation = if runs.len() == 1 { ", ± 1 standard deviation" } else { "" };
     let single = if is_along_valley { "points: particles at the last step" } else { "thin: single particles" };
     (first > 1).then(|| format!("means of {count}particles{deviation}; {single}"))
 }
 
-fn note_of_run_away(panes: &[LandscapePlot], ensembles: &[Ensemble<'_>]) -> Option<String> {
-    let name = |ensemble: &Ensemble<'_>| match panes.len() {
+fn note_of_run_away(panes: &[LandscapePlot], ensembles: &[Ensemble]) -> Option<String> {
+    let name = |ensemble: &Ensemble| match panes.len() {
         1 => ensemble.name.clone(),
         _ => format!("{} in {}", ensemble.name, LETTERS[ensemble.run]),
     };
@@ -244,7 +233,7 @@ fn note_of_run_away(panes: &[LandscapePlot], ensembles: &[Ensemble<'_>]) -> Opti
 }
 
 /// The mean loss over the steps, for a single run in a band of a standard deviation over the particles to each side.
-fn over_steps(ensembles: &[Ensemble<'_>]) -> Plot {
+fn over_steps(ensembles: &[Ensemble]) -> Plot {
     let has_bands = ensembles.iter().all(|ensemble| ensemble.run == 0);
     let (mut curves, mut extents, mut last) = (Vec::new(), Vec::new(), 1);
     for (index, Ensemble { history, .. }) in ensembles.iter().enumerate() {
@@ -271,8 +260,8 @@ fn over_steps(ensembles: &[Ensemble<'_>]) -> Plot {
 }
 
 /// The loss on the axis of u, which is the floor of the paper's valley, and the final means of the optimizers.
-fn along_axis(floors: &[(usize, Landscape)], depth: &LandscapeMetric, ensembles: &[Ensemble<'_>]) -> Plot {
-    let end = |(index, ensemble): (usize, &Ensemble<'_>)| {
+fn along_axis(floors: &[(usize, Landscape)], depth: &LandscapeMetric, ensembles: &[Ensemble]) -> Plot {
+    let end = |(index, ensemble): (usize, &Ensemble)| {
         let bucket = ensemble.history.last()?;
         let point = [bucket.u.mean, bucket.loss.mean];
         point.iter().all(|value| value.is_finite()).then_some((index, point))
@@ -286,12 +275,7 @@ fn along_axis(floors: &[(usize, Landscape)], depth: &LandscapeMetric, ensembles:
     let losses: Vec<_> = in_range.map(|(_, [_, loss])| ([*loss; 2], None)).collect();
     let drawn = lines.iter().flatten().map(|[_, loss]| [*loss; 2]).chain(suiting(&losses)).reduce(union);
     let range = with_margin(&drawn.map(|extent| (extent, None)).into_iter().collect::<Vec<_>>());
-    let line = |(index, line): (usize, Vec<[f64; 2]>)| CurveLines {
-        index: ensembles.len() + index,
-        raw: Vec::new(),
-        line: vec![line],
-        band: Vec::new(),
-    };
+    let line = |(index, line)| CurveLines::new(ensembles.len() + index, vec![line]);
     Plot {
         horizontal: CurveAxis::linear(&depth.title(), depths),
         curves: CurvePlot {
@@ -320,32 +304,24 @@ fn axis_line(landscape: &Landscape, depths: [f64; 2]) -> Vec<[f64; 2]> {
 impl LandscapePlot {
     /// The landscapes of all runs, in one view and with one colour scale, and the bar of its colours. They have titles
     /// where there are several.
-    fn of_runs(trajectories: &Trajectories, ensembles: &[Ensemble<'_>]) -> (Vec<LandscapePlot>, ColorBar) {
-        let (start, view) = (trajectories.spec().start, trajectories.view());
+    fn of_runs(trajectories: &Trajectories, ensembles: &[Ensemble]) -> (Vec<LandscapePlot>, ColorBar) {
+        let (start, view) = (trajectories.spec().start, trajectories.preset.view.clone().unwrap_or_default());
         let (start, spread) = ([start.x.get(), start.y.get()], start.spread.get());
         // A view that does not follow the particles keeps its camera.
-        let paths = ensembles.iter().map(|ensemble| -> Paths<'_> { (ensemble.mean, ensemble.particles) });
+        let paths = ensembles.iter().map(|ensemble| -> Paths<'_> { (&ensemble.mean, &ensemble.particles) });
         let clouds =
-            ensembles.iter().map(|ensemble| -> Paths<'_> { (ensemble.mean, slice::from_ref(&ensemble.cloud)) });
+            ensembles.iter().map(|ensemble| -> Paths<'_> { (&ensemble.mean, slice::from_ref(&ensemble.cloud)) });
         let camera = view.camera.filter(|_| !view.follow).unwrap_or_else(|| match view.is_along_valley() {
             true => along_valley(&trajectories.spec().landscape, clouds, start),
             false => around(paths, start, spread),
         });
         let viewport = Viewport { camera, size_px: [1000.0, (1000.0 * ASPECT) as f32] };
-        let landscapes: Vec<Landscape> =
-            trajectories.runs().iter().map(|run| run.spec().landscape.landscape()).collect();
+        let landscapes: Vec<Landscape> = trajectories.runs.iter().map(|run| run.spec().landscape.landscape()).collect();
         let views: Vec<(&Landscape, Viewport)> = landscapes.iter().map(|landscape| (landscape, viewport)).collect();
         let scale = view.scale.unwrap_or_else(|| AutoScale::default().update(&views));
         let is_single = landscapes.len() == 1;
         let plot = |(index, run): (usize, &TracedRun)| {
             let of_run = ensembles.iter().filter(|ensemble| ensemble.run == index);
-            let track = |ensemble: &Ensemble<'_>| Track {
-                color: ensemble.color,
-                marker: ensemble.marker,
-                mean: ensemble.mean.to_vec(),
-                particles: ensemble.particles.to_vec(),
-                cloud: ensemble.cloud.clone(),
-            };
             let (start, title) = (run.spec().start, if is_single { String::new() } else { run.title.clone() });
             LandscapePlot {
                 title,
@@ -355,10 +331,10 @@ impl LandscapePlot {
                 scale,
                 start: [start.x.get(), start.y.get()],
                 spread: start.spread.get(),
-                tracks: of_run.map(track).collect(),
+                tracks: of_run.cloned().collect(),
             }
         };
-        let plots: Vec<LandscapePlot> = trajectories.runs().iter().enumerate().map(plot).collect();
+        let plots: Vec<LandscapePlot> = trajectories.runs.iter().enumerate().map(plot).collect();
         // Colours beyond the scale in one of the landscapes are marked on the bar that all share.
         let beyond = plots.iter().map(LandscapePlot::beyond).fold([false; 2], |a, b| [a[0] || b[0], a[1] || b[1]]);
         let bar = ColorBar { scale: Scale::loss(scale, view.colormap, beyond), label: "loss L".to_owned() };
@@ -384,7 +360,7 @@ impl LandscapePlot {
     }
 
     /// Whether the optimizer's final mean is in view.
-    fn holds_end(&self, ensemble: &Ensemble<'_>) -> bool {
+    fn holds_end(&self, ensemble: &Ensemble) -> bool {
         let [low, high] = self.viewport([1.0, ASPECT as f32]).corners();
         let is_inside = |at: [f64; 2]| (0..2).all(|axis| (low[axis]..=high[axis]).contains(&at[axis]));
         ensemble.mean.last().is_some_and(|end| is_inside(self.camera.lens.coordinates(*end)))
@@ -392,12 +368,12 @@ impl LandscapePlot {
 
     /// The tracks in the order of drawing, those that lead furthest from the start first: optimizers follow the same
     /// floor, and a longer track drawn later would hide a shorter one.
-    fn longest_first(&self) -> Vec<&Track> {
-        let length = |track: &&Track| {
+    fn longest_first(&self) -> Vec<&Ensemble> {
+        let length = |track: &&Ensemble| {
             let [x, y] = track.mean.last().copied().unwrap_or(self.start);
             (x - self.start[0]).hypot(y - self.start[1])
         };
-        let mut tracks: Vec<&Track> = self.tracks.iter().collect();
+        let mut tracks: Vec<&Ensemble> = self.tracks.iter().collect();
         tracks.sort_by(|one, other| length(other).total_cmp(&length(one)));
         tracks
     }
@@ -556,8 +532,12 @@ impl Content for LandscapeFigure {
         PAGE_MM
     }
 
+    fn key(&self) -> f32 {
+        KEY
+    }
+
     fn draw_key(&self, canvas: &Canvas, from: Pos2, index: usize, _color: Color32) {
-        let (key, width) = (&self.keys[index], self.key() * canvas.style.em);
+        let (key, width) = (&self.keys[index], KEY * canvas.style.em);
         draw_key(canvas, from, width, key.pen);
         if let Some(marker) = key.marker {
             self.draw_marker(canvas, from + vec2(width / 2.0, 0.0), marker);

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use egui::{Align, Color32, Pos2, Rect, pos2};
+use egui::{Align, Color32, Rect, pos2};
 use valleyscope_engine::optimizer::WEIGHT_DECAY;
 use valleyscope_engine::setting::DIMENSION;
 use valleyscope_engine::sweep::{Diagram, Metric, Quantity, SweepSpec};
 use valleyscope_experiments::view::ticks::short;
 
-use super::page::{COLUMN_MM, Content, Figure, MARGIN, NARROWEST_PANEL, PAGE_MM, SWATCH, draw_swatch};
+use super::page::{COLUMN_MM, Content, Figure, MARGIN, NARROWEST_PANEL, PAGE_MM};
 use crate::draw::axis::{Axis, ColorBar, LABEL_GAP, Parts, Side, TICK};
 use crate::draw::canvas::{Canvas, LINE, MapImage, area};
 use crate::draw::map::{Map, MapColors, MapSide, SharedOptimizer, Swatch, UNKNOWN, shared_optimizers};
@@ -32,7 +32,7 @@ struct Maps {
 }
 
 /// Maps side by side. A map whose axis beside it is that of the map at its left has no labels there.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Row {
     panels: Vec<Panel>,
     bar: Option<ColorBar>,
@@ -56,43 +56,53 @@ pub struct Compared<'a> {
     pub metric: Metric,
 }
 
-impl Row {
-    /// A row of maps that share a colour scale; colours that need a name are put into the legend.
-    fn of(result: &SweepResult, metric: Metric, maps: &[Map], legend: &mut Vec<Swatch>) -> Row {
-        let diagram = &result.diagram;
-        let mut row = Row::default();
-        for map in maps {
-            let colors = map.colors(diagram, metric, UNKNOWN);
-            row.add(diagram, *map, metric, &colors, map.subject(diagram), legend);
-            let label = map.quantity(&diagram.spec().landscape, metric);
-            row.bar = colors.scale.map(|scale| ColorBar { scale, label });
-        }
-        row
-    }
+/// A map of a figure.
+struct Shown<'a> {
+    result: &'a SweepResult,
+    map: Map,
+    metric: Metric,
+    title: Option<String>,
+}
 
-    /// Adds a map in these colours; those that need a name are put into the legend if not there yet.
-    fn add(
-        &mut self,
-        diagram: &Diagram,
-        map: Map,
-        metric: Metric,
-        colors: &MapColors,
-        title: Option<String>,
-        legend: &mut Vec<Swatch>,
-    ) {
-        self.panels.push(Panel {
-            spec: Arc::clone(diagram.spec()),
-            title,
-            image: map.image_with(diagram, metric, colors),
-            winners: map.winners(diagram, metric),
-            optimizers: colors.winners.clone(),
-            regions: None,
-        });
-        for swatch in map.legend_with(diagram, metric, colors) {
-            if !legend.contains(&swatch) {
-                legend.push(swatch);
+impl<'a> Shown<'a> {
+    fn of(result: &'a SweepResult, metric: Metric, map: Map) -> Shown<'a> {
+        Shown { result, map, metric, title: map.subject(&result.diagram) }
+    }
+}
+
+impl Row {
+    /// Rows of maps of one kind, which share their colours and a colour scale by the first one's metric; colours that
+    /// need a name are put into the legend.
+    fn of(kind: Map, shown: Vec<Shown<'_>>, per_row: usize, legend: &mut Vec<Swatch>) -> Vec<Row> {
+        let diagrams: Vec<&Diagram> = shown.iter().map(|it| &it.result.diagram).collect();
+        let specs: Vec<&SweepSpec> = diagrams.iter().map(|diagram| &**diagram.spec()).collect();
+        let metric = shown.first().map(|first| first.metric).unwrap_or_default();
+        let scale = kind.shared_scale(&diagrams, metric);
+        let bar = scale.clone().zip(specs.first());
+        let mut bar = bar.map(|(scale, spec)| ColorBar { scale, label: kind.quantity(&spec.landscape, metric) });
+        let mut panels = Vec::new();
+        for (Shown { result, map, metric, title }, winners) in shown.into_iter().zip(shared_optimizers(&specs)) {
+            let (diagram, colors) = (&result.diagram, MapColors { winners, scale: scale.clone(), unknown: UNKNOWN });
+            for swatch in map.legend_with(diagram, metric, &colors) {
+                if !legend.contains(&swatch) {
+                    legend.push(swatch);
+                }
             }
+            panels.push(Panel {
+                spec: Arc::clone(diagram.spec()),
+                title,
+                image: map.image_with(diagram, metric, &colors),
+                winners: map.winners(diagram, metric),
+                optimizers: colors.winners,
+                regions: None,
+            });
         }
+        let mut rows = Vec::new();
+        while !panels.is_empty() {
+            let rest = panels.split_off(per_row.min(panels.len()));
+            rows.push(Row { panels: std::mem::replace(&mut panels, rest), bar: bar.take() });
+        }
+        rows
     }
 
     /// Whether the labels of the axis beside a panel are drawn: not where they repeat those of the panel at its left.
@@ -206,14 +216,6 @@ impl Content for Maps {
         if self.rows.iter().any(|row| row.panels.len() > 1) { PAGE_MM } else { COLUMN_MM }
     }
 
-    fn key(&self) -> f32 {
-        SWATCH
-    }
-
-    fn draw_key(&self, canvas: &Canvas, from: Pos2, _index: usize, color: Color32) {
-        draw_swatch(canvas, from, color);
-    }
-
     fn with_point(&self, point: [f64; 2]) -> Option<Arc<dyn Content>> {
         Some(Arc::new(Maps { point: Some(point), ..self.clone() }))
     }
@@ -280,11 +282,6 @@ impl Columns {
 }
 
 impl Figure {
-    /// A figure of the best optimizer at each pixel; paler where that is less certain, if `certainty` is set.
-    pub fn winners(result: &SweepResult, metric: Metric, certainty: bool) -> Figure {
-        Figure::map(result, metric, Map::Winner { certainty })
-    }
-
     /// A figure of the winners as in the paper: by the sweep's metric or, where weight decay is varied, by each metric
     /// of the landscape, as these then disagree. Paler where less certain, if `certainty` is set, which adaptive
     /// sampling knows by the sweep's metric only.
@@ -295,21 +292,20 @@ impl Figure {
         if is_known && (is_decay(&spec.rows.of) || is_decay(&spec.columns.of)) {
             Figure::winners_by_metric(result, certainty)
         } else {
-            Figure::winners(result, spec.metric, certainty)
+            Figure::map(result, spec.metric, Map::Winner { certainty })
         }
     }
 
     /// A figure of the winners by each metric of the landscape, side by side.
     pub fn winners_by_metric(result: &SweepResult, certainty: bool) -> Figure {
-        let map = Map::Winner { certainty };
-        let mut row = Row::default();
-        let mut legend = Vec::new();
         let landscape = result.diagram.spec().landscape;
-        for metric in Metric::of(&landscape) {
-            let (diagram, title) = (&result.diagram, metric.label(&landscape).to_owned());
-            row.add(diagram, map, metric, &map.colors(diagram, metric, UNKNOWN), Some(title), &mut legend);
-        }
-        Figure::of_rows(&[result], vec![row], legend)
+        let shown = Metric::of(&landscape).map(|metric| {
+            let title = Some(metric.label(&landscape).to_owned());
+            Shown { title, ..Shown::of(result, metric, Map::Winner { certainty }) }
+        });
+        let mut legend = Vec::new();
+        let rows = Row::of(Map::Winner { certainty }, shown.collect(), usize::MAX, &mut legend);
+        Figure::of_rows(&[result], rows, legend)
     }
 
     /// A figure of the winners in two diagrams over the same axes, side by side, each by its sweep's metric, with the
@@ -333,8 +329,8 @@ impl Figure {
     /// A figure of one map.
     pub fn map(result: &SweepResult, metric: Metric, map: Map) -> Figure {
         let mut legend = Vec::new();
-        let row = Row::of(result, metric, &[map], &mut legend);
-        Figure::of_rows(&[result], vec![row], legend)
+        let rows = Row::of(map, vec![Shown::of(result, metric, map)], 1, &mut legend);
+        Figure::of_rows(&[result], rows, legend)
     }
 
     /// A figure of the differences between any two optimizers, a row for each diagram.
@@ -343,7 +339,8 @@ impl Figure {
         for (result, metric) in results {
             let count = result.diagram.spec().optimizers.len();
             let pairs = (0..count).flat_map(|one| (one + 1..count).map(move |other| Map::Difference(one, other)));
-            rows.push(Row::of(result, *metric, &pairs.collect::<Vec<_>>(), &mut legend));
+            let shown = pairs.map(|pair| Shown::of(result, *metric, pair)).collect();
+            rows.extend(Row::of(Map::Difference(0, 1), shown, usize::MAX, &mut legend));
         }
         let sources: Vec<&SweepResult> = results.iter().map(|(result, _)| *result).collect();
         Figure::of_rows(&sources, rows, legend)
@@ -353,30 +350,17 @@ impl Figure {
     /// the first. `map` is that of the diagram at the index `of`; the others show the optimizers of the same names, or
     /// at the same positions.
     pub fn compared(diagrams: &[Compared<'_>], map: Map, of: usize) -> Figure {
-        let all: Vec<&Diagram> = diagrams.iter().map(|compared| &compared.result.diagram).collect();
-        let maps: Vec<Map> = all.iter().map(|diagram| map.carried_over(all[of].spec(), diagram)).collect();
-        let specs: Vec<&SweepSpec> = all.iter().map(|diagram| &**diagram.spec()).collect();
-        let metric = diagrams.first().map(|first| first.metric).unwrap_or_default();
-        let scale = map.shared_scale(&all, metric);
-        let per_row = if all.len() == 4 { 2 } else { MOST_IN_A_ROW };
-        let (mut rows, mut legend): (Vec<Row>, _) = (Vec::new(), Vec::new());
-        for (index, (compared, winners)) in diagrams.iter().zip(shared_optimizers(&specs)).enumerate() {
-            if index % per_row == 0 {
-                rows.push(Row::default());
-            }
-            let (diagram, map) = (all[index], maps[index]);
-            let title = match map.subject(diagram) {
-                Some(subject) => format!("{}: {subject}", compared.title),
-                None => compared.title.clone(),
+        let from = diagrams[of].result.diagram.spec();
+        let shown = diagrams.iter().map(|Compared { result, title, metric }| {
+            let shown = Shown::of(result, *metric, map.carried_over(from, &result.diagram));
+            let title = match &shown.title {
+                Some(subject) => format!("{title}: {subject}"),
+                None => title.clone(),
             };
-            let colors = MapColors { winners, scale: scale.clone(), unknown: UNKNOWN };
-            if let Some(row) = rows.last_mut() {
-                row.add(diagram, map, compared.metric, &colors, Some(title), &mut legend);
-            }
-        }
-        if let (Some(row), Some(scale), Some(first)) = (rows.first_mut(), scale, all.first()) {
-            row.bar = Some(ColorBar { scale, label: map.quantity(&first.spec().landscape, metric) });
-        }
+            Shown { title: Some(title), ..shown }
+        });
+        let (per_row, mut legend) = (if diagrams.len() == 4 { 2 } else { MOST_IN_A_ROW }, Vec::new());
+        let rows = Row::of(map, shown.collect(), per_row, &mut legend);
         // Notes stand behind the colours that they explain.
         legend.sort_by_key(|swatch| swatch.color.is_none());
         let results: Vec<&SweepResult> = diagrams.iter().map(|compared| compared.result).collect();

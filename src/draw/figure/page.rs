@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use egui::{Align, Color32, Pos2, Rect, Stroke, StrokeKind, pos2, vec2};
+use egui::{Align, Color32, Pos2, Stroke, StrokeKind, pos2, vec2};
 use valleyscope_experiments::view::Background;
 
 use crate::draw::canvas::{Canvas, LINE, Style, area, rgb};
@@ -43,7 +43,7 @@ pub(super) const LEAST_HEIGHT: f32 = 8.0;
 /// The width from which plots are side by side.
 pub(super) const WIDE: f32 = 46.0;
 /// The side of a swatch in a legend, and the width of a line's key.
-pub(super) const SWATCH: f32 = 0.9;
+const SWATCH: f32 = 0.9;
 pub(super) const KEY: f32 = 2.2;
 
 /// The content of a figure.
@@ -56,11 +56,16 @@ pub(super) trait Content: Debug + Send + Sync {
 
     /// The width of a key in the legend, in font sizes.
     fn key(&self) -> f32 {
-        KEY
+        SWATCH
     }
 
-    /// Draws the key of the legend's entry with this index, in its colour, from a point to the right.
-    fn draw_key(&self, canvas: &Canvas, from: Pos2, index: usize, color: Color32);
+    /// Draws the key of the legend's entry with this index, in its colour, from a point to the right: a filled square with
+    /// a thin frame.
+    fn draw_key(&self, canvas: &Canvas, from: Pos2, _index: usize, color: Color32) {
+        let side = SWATCH * canvas.style.em;
+        let square = area(from.x, from.y - side / 2.0, side, side);
+        canvas.painter.rect(square, 0.0, color, Stroke::new(0.3, canvas.style.text), StrokeKind::Middle);
+    }
 
     /// The content with a marked point; `None` where it has none.
     fn with_point(&self, _point: [f64; 2]) -> Option<Arc<dyn Content>> {
@@ -168,11 +173,4 @@ impl Figure {
         }
         y
     }
-}
-
-/// Draws a filled square with a thin frame, as the key of a colour.
-pub(super) fn draw_swatch(canvas: &Canvas, from: Pos2, color: Color32) {
-    let side = SWATCH * canvas.style.em;
-    let square: Rect = area(from.x, from.y - side / 2.0, side, side);
-    canvas.painter.rect(square, 0.0, color, Stroke::new(0.3, canvas.style.text), StrokeKind::Middle);
 }

@@ -3,7 +3,7 @@
 use valleyscope_engine::optimizer::{ExternalStep, Marker, markers};
 use valleyscope_engine::simulation::{Bucket, PlotRequest, Record, SettingError, Simulation, SimulationSpec};
 use valleyscope_experiments::preset::{LandscapePreset, Preset, planned_steps, titles_side_by_side};
-use valleyscope_experiments::view::{Dash, Pen, ViewSettings, simulation_colors};
+use valleyscope_experiments::view::{Dash, Pen, simulation_colors};
 
 /// The number of particles of each optimizer whose paths are recorded.
 const PARTICLES: usize = 8;
@@ -30,8 +30,9 @@ pub enum TrajectoriesError {
 /// been run.
 #[derive(Clone, Debug)]
 pub struct Trajectories {
-    preset: LandscapePreset,
-    runs: Vec<TracedRun>,
+    pub(super) preset: LandscapePreset,
+    /// The preset's own run, and those beside it.
+    pub(super) runs: Vec<TracedRun>,
 }
 
 /// A simulation with the paths of its particles.
@@ -42,7 +43,7 @@ pub(super) struct TracedRun {
     steps: u64,
     /// The number of steps between the points of the paths.
     stride: u64,
-    simulation: Simulation,
+    pub simulation: Simulation,
     /// The paths of the enabled optimizers.
     ensembles: Vec<Paths>,
 }
@@ -56,14 +57,15 @@ struct Paths {
 }
 
 /// The data of an optimizer.
-pub(super) struct Ensemble<'a> {
+#[derive(Clone, Debug)]
+pub(super) struct Ensemble {
     /// The index of its run.
     pub run: usize,
     pub name: String,
     pub color: [u8; 3],
     pub marker: Marker,
-    pub mean: &'a [[f64; 2]],
-    pub particles: &'a [Vec<[f64; 2]>],
+    pub mean: Vec<[f64; 2]>,
+    pub particles: Vec<Vec<[f64; 2]>>,
     /// The present positions of the first particles.
     pub cloud: Vec<[f64; 2]>,
     pub history: Vec<Bucket>,
@@ -111,22 +113,9 @@ impl Trajectories {
         &self.runs[0].simulation
     }
 
-    /// The runs: the preset's own, and those beside it.
-    pub(super) fn runs(&self) -> &[TracedRun] {
-        &self.runs
-    }
-
     /// The specification of the preset's own run, with the settings in force now.
     pub fn spec(&self) -> &SimulationSpec {
         self.runs[0].spec()
-    }
-
-    pub(super) fn view(&self) -> ViewSettings {
-        self.preset.view.clone().unwrap_or_default()
-    }
-
-    pub(super) fn title(&self) -> &str {
-        &self.preset.title
     }
 
     /// The text of the preset.
@@ -143,21 +132,16 @@ impl Trajectories {
         self
     }
 
-    /// The start and the changes of settings so far of the preset's own run.
-    pub(super) fn record(&self) -> Record {
-        self.runs[0].simulation.record().clone()
-    }
-
     /// The enabled optimizers of all runs, in their order, with histories in points that are equally far apart on an
     /// axis of steps, which is logarithmic if `log_steps` is set.
-    pub(super) fn ensembles(&self, log_steps: bool) -> Vec<Ensemble<'_>> {
+    pub(super) fn ensembles(&self, log_steps: bool) -> Vec<Ensemble> {
         self.runs.iter().enumerate().flat_map(|(index, run)| run.ensembles(index, log_steps)).collect()
     }
 }
 
 /// The pens of optimizers, which differ in each run, and are dashed as the run.
-pub(super) fn pens(ensembles: &[Ensemble<'_>]) -> Vec<Pen> {
-    let pen = |(index, Ensemble { run, color, .. }): (usize, &Ensemble<'_>)| {
+pub(super) fn pens(ensembles: &[Ensemble]) -> Vec<Pen> {
+    let pen = |(index, Ensemble { run, color, .. }): (usize, &Ensemble)| {
         let before = ensembles[..index].iter().filter(|other| (other.run, other.color) == (*run, *color)).count();
         let pen = Pen::new(*color, before);
         if *run == 0 { pen } else { pen.dashed(Dash::SIDE_BY_SIDE[*run]) }
@@ -213,7 +197,7 @@ impl TracedRun {
         self.simulation.spec()
     }
 
-    fn ensembles(&self, run: usize, log_steps: bool) -> Vec<Ensemble<'_>> {
+    fn ensembles(&self, run: usize, log_steps: bool) -> Vec<Ensemble> {
         let optimizers = &self.spec().optimizers;
         let all = optimizers.iter().zip(self.spec().shown_names());
         let marks = markers(optimizers.iter().map(|spec| spec.rule.rule.marker()));
@@ -228,8 +212,8 @@ impl TracedRun {
                 name,
                 color,
                 marker,
-                mean: &paths.mean,
-                particles: &paths.particles,
+                mean: paths.mean.clone(),
+                particles: paths.particles.clone(),
                 cloud: ensemble.positions().take(CLOUD).collect(),
                 history: history.view(&request),
             })

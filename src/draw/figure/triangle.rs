@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use egui::{Color32, Pos2};
 use valleyscope_engine::sweep::Metric;
 use valleyscope_experiments::view::Triangle;
 
-use super::page::{COLUMN_MM, Content, Figure, MARGIN, NARROWEST_PANEL, SWATCH, draw_swatch};
+use super::page::{COLUMN_MM, Content, Figure, MARGIN, NARROWEST_PANEL};
 use crate::draw::canvas::{Canvas, area};
 use crate::draw::map::{Map, shared_optimizers};
 use crate::draw::triangle::TriangleFrame;
@@ -45,13 +44,5 @@ impl Content for Pixels {
 
     fn usual_width_mm(&self) -> f64 {
         COLUMN_MM
-    }
-
-    fn key(&self) -> f32 {
-        SWATCH
-    }
-
-    fn draw_key(&self, canvas: &Canvas, from: Pos2, _index: usize, color: Color32) {
-        draw_swatch(canvas, from, color);
     }
 }

@@ -28,15 +28,11 @@ fn writer(file: AnimationFile) -> Result<Box<dyn FrameWriter>, EncodeError> {
     })
 }
 
-enum Message {
-    Frame(RgbImage),
-    Finish,
-}
-
 /// A thread that writes frames of one size as they arrive. The target appears when the last frame is written; dropping
 /// the encoder removes the file.
 pub struct Encoder {
-    messages: Option<SyncSender<Message>>,
+    /// Takes the frames, and at the end none.
+    messages: Option<SyncSender<Option<RgbImage>>>,
     thread: Option<JoinHandle<Result<(), EncodeError>>>,
     target: PathBuf,
 }
@@ -57,7 +53,7 @@ impl Encoder {
     ///
     /// Fails with the error with which the thread has ended.
     pub fn write(&mut self, frame: RgbImage) -> Result<(), EncodeError> {
-        self.send(Message::Frame(frame))
+        self.send(Some(frame))
     }
 
     /// Blocks until the file is complete; returns its path.
@@ -66,12 +62,12 @@ impl Encoder {
     ///
     /// Fails if it could not be written.
     pub fn finish(mut self) -> Result<PathBuf, EncodeError> {
-        self.send(Message::Finish)?;
+        self.send(None)?;
         self.join()?;
         Ok(std::mem::take(&mut self.target))
     }
 
-    fn send(&mut self, message: Message) -> Result<(), EncodeError> {
+    fn send(&mut self, message: Option<RgbImage>) -> Result<(), EncodeError> {
         let sent = self.messages.as_ref().is_some_and(|messages| messages.send(message).is_ok());
         if sent { Ok(()) } else { self.join().and(Err(EncodeError::Vanished)) }
     }
@@ -90,16 +86,16 @@ impl Drop for Encoder {
     }
 }
 
-/// Writes frames until the last one. The file is dropped when they end without [`Message::Finish`].
-fn encode(file: AnimationFile, inbox: &Receiver<Message>) -> Result<(), EncodeError> {
+/// Writes frames until none comes. The file is dropped when they end before.
+fn encode(file: AnimationFile, inbox: &Receiver<Option<RgbImage>>) -> Result<(), EncodeError> {
     let mut writer = writer(file)?;
-    loop {
-        match inbox.recv() {
-            Ok(Message::Frame(frame)) => writer.write(frame)?,
-            Ok(Message::Finish) => return writer.finish(),
-            Err(_) => return Ok(()),
+    for message in inbox {
+        match message {
+            Some(frame) => writer.write(frame)?,
+            None => return writer.finish(),
         }
     }
+    Ok(())
 }
 
 /// Writes frame_00001.png, frame_00002.png, … into a folder, which appears when they are complete.

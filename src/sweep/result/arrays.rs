@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use valleyscope_engine::setting::Key;
 use valleyscope_engine::shares::Shares;
-use valleyscope_engine::sweep::{Cell, Comparison, Diagram, Gap, Metric, Precision, Sampled};
+use valleyscope_engine::sweep::{Cell, Comparison, Diagram, Gap, Metric, Precision, Sampled, SweepSpec};
 use valleyscope_experiments::preset::{FormatVersion, Preset, SweepPreset};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
 use valleyscope_runs::plain_file;
@@ -17,16 +17,16 @@ use super::table::write_table;
 use crate::export::{ArchiveError, NpzReader, NpzWriter};
 
 /// Arrays of averages and deviations over replicates for each candidate, by the order of [`Metric::ALL`].
-pub(super) const MEANS: [&str; 3] = ["mean", "min_loss_mean", "depth_mean"];
-pub(super) const DEVIATIONS: [&str; 3] = ["std", "min_loss_std", "depth_std"];
+const MEANS: [&str; 3] = ["mean", "min_loss_mean", "depth_mean"];
+const DEVIATIONS: [&str; 3] = ["std", "min_loss_std", "depth_std"];
 /// The winner's gap, its standard error and degrees of freedom.
-pub(super) const GAPS: [&str; 3] = ["gap", "gap_se", "gap_freedom"];
+const GAPS: [&str; 3] = ["gap", "gap_se", "gap_freedom"];
 /// The arrays of adaptive sampling.
 const CERTAINTY: &str = "certainty";
-pub(super) const SPENT: &str = "spent";
-pub(super) const ERROR_PROBABILITY: &str = "doubt";
-pub(super) const APART: &str = "apart";
-pub(super) const OVER: &str = "over";
+const SPENT: &str = "spent";
+const ERROR_PROBABILITY: &str = "doubt";
+const APART: &str = "apart";
+const OVER: &str = "over";
 const SHARES: &str = "shares";
 
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ impl SweepResult {
     pub fn write(&self, folder: &Path, overwrite: Overwrite) -> io::Result<()> {
         write_file(&folder.join(Self::SPEC), overwrite, self.preset().to_ron().as_bytes())?;
         let mut table = AtomicFile::for_target(&folder.join(Self::TABLE))?;
-        write_table(&mut table, &self.diagram)?;
+        write_table(&mut table, &[(None, &self.diagram)])?;
         table.commit(overwrite)?;
         let mut arrays = AtomicFile::for_target(&folder.join(Self::ARRAYS))?;
         self.write_arrays(&mut arrays)?;
@@ -130,8 +130,8 @@ impl SweepResult {
         let labels: Vec<&str> = spec.optimizers.iter().map(|optimizer| optimizer.label()).collect();
         npz.texts("optimizers", &labels)?;
         npz.texts("metrics", &Metric::ALL.map(Metric::name))?;
-        npz.array("rows", &[shape.rows], diagram.rows().iter().copied())?;
-        npz.array("cols", &[shape.columns], diagram.columns().iter().copied())?;
+        npz.array("rows", &shape.by_pixel[..1], diagram.rows().iter().copied())?;
+        npz.array("cols", &shape.by_pixel[1..], diagram.columns().iter().copied())?;
         write_learning_rates(&mut npz, diagram, shape)?;
         npz.text("row_name", spec.rows.of.key())?;
         npz.text("col_name", spec.columns.of.key())?;
@@ -144,23 +144,23 @@ impl SweepResult {
                 let at = move |optimizer: usize, cell: &Cell, candidate: usize| {
                     of(cell)[optimizer].get(candidate).map_or(f64::NAN, |values| values[metric as usize])
                 };
-                shape.optimizers_and_pixels().flat_map(move |(optimizer, pixel)| {
+                optimizers_and_pixels(diagram.spec()).flat_map(move |(optimizer, pixel)| {
                     let cell = diagram.cell(pixel);
                     (0..shape.candidates)
                         .map(move |candidate| cell.map_or(f64::NAN, |cell| at(optimizer, cell, candidate)))
                 })
             };
-            npz.array(MEANS[metric as usize], &shape.by_candidate(), of(|cell| &cell.averages))?;
-            npz.array(DEVIATIONS[metric as usize], &shape.by_candidate(), of(|cell| &cell.deviations))?;
+            npz.array(MEANS[metric as usize], &shape.by_candidate, of(|cell| &cell.averages))?;
+            npz.array(DEVIATIONS[metric as usize], &shape.by_candidate, of(|cell| &cell.deviations))?;
         }
         for (part, name) in GAPS.into_iter().enumerate() {
             let gaps = Metric::ALL.into_iter().flat_map(|metric| {
-                shape.optimizers_and_pixels().map(move |(optimizer, pixel)| {
+                optimizers_and_pixels(diagram.spec()).map(move |(optimizer, pixel)| {
                     let gap = diagram.cell(pixel).map(|cell| cell.comparison(metric).gaps[optimizer]);
                     gap.map_or(f64::NAN, |gap| [gap.value, gap.error, gap.freedom][part])
                 })
             });
-            npz.array(name, &shape.by_metric(), gaps)?;
+            npz.array(name, &shape.by_metric, gaps)?;
         }
         if !spec.tuned_settings().is_empty() {
             write_tuned(&mut npz, diagram, shape)?;
@@ -169,61 +169,47 @@ impl SweepResult {
             write_sampled(&mut npz, diagram, shape)?;
         }
         if diagram.has_shares() {
-            let shares = shape.pixels().flat_map(|pixel| diagram.shares(pixel).unwrap_or(Shares::UNKNOWN).to_array());
-            npz.array(SHARES, &shape.by_share(), shares)?;
+            let shares =
+                diagram.spec().pixels().flat_map(|pixel| diagram.shares(pixel).unwrap_or(Shares::UNKNOWN).to_array());
+            npz.array(SHARES, &shape.by_share, shares)?;
         }
         npz.finish()
     }
 }
 
-/// The lengths of the arrays' sides.
+/// The shapes of the arrays.
 #[derive(Clone, Copy)]
-pub(super) struct Shape {
-    pub optimizers: usize,
-    pub rows: usize,
-    pub columns: usize,
+struct Shape {
+    by_pixel: [usize; 2],
+    by_optimizer: [usize; 3],
+    by_candidate: [usize; 4],
+    by_metric: [usize; 4],
+    by_share: [usize; 3],
+    /// The largest number of candidates of an optimizer.
+    candidates: usize,
     /// The largest number of learning rates of an optimizer.
     rates: usize,
-    /// The largest number of candidates of an optimizer.
-    pub candidates: usize,
 }
 
 impl Shape {
-    pub(super) fn of(diagram: &Diagram) -> Shape {
-        let spec = diagram.spec();
-        let [rows, columns] = spec.shape();
-        let rates = diagram.learning_rates().iter().map(Vec::len).max().unwrap_or(0).max(1);
+    fn of(diagram: &Diagram) -> Shape {
+        let (spec, [rows, columns]) = (diagram.spec(), diagram.spec().shape());
+        let optimizers = spec.optimizers.len();
         let candidates = spec.candidate_counts().into_iter().max().unwrap_or(1);
-        Shape { optimizers: spec.optimizers.len(), rows, columns, rates, candidates }
+        Shape {
+            by_pixel: [rows, columns],
+            by_optimizer: [optimizers, rows, columns],
+            by_candidate: [optimizers, rows, columns, candidates],
+            by_metric: [Metric::ALL.len(), optimizers, rows, columns],
+            by_share: [rows, columns, 3],
+            candidates,
+            rates: diagram.learning_rates().iter().map(Vec::len).max().unwrap_or(0).max(1),
+        }
     }
+}
 
-    pub(super) fn by_pixel(self) -> [usize; 2] {
-        [self.rows, self.columns]
-    }
-
-    fn by_share(self) -> [usize; 3] {
-        [self.rows, self.columns, 3]
-    }
-
-    pub(super) fn by_optimizer(self) -> [usize; 3] {
-        [self.optimizers, self.rows, self.columns]
-    }
-
-    pub(super) fn by_candidate(self) -> [usize; 4] {
-        [self.optimizers, self.rows, self.columns, self.candidates]
-    }
-
-    pub(super) fn by_metric(self) -> [usize; 4] {
-        [Metric::ALL.len(), self.optimizers, self.rows, self.columns]
-    }
-
-    pub(super) fn pixels(self) -> impl Iterator<Item = [usize; 2]> {
-        (0..self.rows).flat_map(move |row| (0..self.columns).map(move |column| [row, column]))
-    }
-
-    fn optimizers_and_pixels(self) -> impl Iterator<Item = (usize, [usize; 2])> {
-        (0..self.optimizers).flat_map(move |optimizer| self.pixels().map(move |pixel| (optimizer, pixel)))
-    }
+fn optimizers_and_pixels(spec: &SweepSpec) -> impl Iterator<Item = (usize, [usize; 2])> {
+    (0..spec.optimizers.len()).flat_map(|optimizer| spec.pixels().map(move |pixel| (optimizer, pixel)))
 }
 
 fn write_learning_rates<W: Write + Seek>(
@@ -238,34 +224,34 @@ fn write_learning_rates<W: Write + Seek>(
         return npz.array("lrs", &[shape.rates], rates);
     }
     let rates: Vec<Vec<f64>> = all.iter().map(|rates| padded(rates)).collect();
-    npz.array("lrs", &[shape.optimizers, shape.rates], rates.into_iter().flatten())
+    npz.array("lrs", &[all.len(), shape.rates], rates.into_iter().flatten())
 }
 
 fn write_scores<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
     let metric = diagram.spec().metric;
     let number = |of: &dyn Fn(&Cell, usize) -> f64| -> Vec<f64> {
-        let each = shape.optimizers_and_pixels();
+        let each = optimizers_and_pixels(diagram.spec());
         each.map(|(optimizer, pixel)| diagram.cell(pixel).map_or(f64::NAN, |cell| of(cell, optimizer))).collect()
     };
     let whole = |unknown: i32, of: &dyn Fn(&Cell, usize) -> usize| -> Vec<i32> {
-        let each = shape.optimizers_and_pixels();
+        let each = optimizers_and_pixels(diagram.spec());
         each.map(|(optimizer, pixel)| diagram.cell(pixel).map_or(unknown, |cell| as_i32(of(cell, optimizer)))).collect()
     };
-    let by_optimizer = &shape.by_optimizer();
+    let by_optimizer = &shape.by_optimizer;
     npz.array("score", by_optimizer, number(&|cell, optimizer| cell.score(optimizer, metric).value))?;
     let best_rate = |cell: &Cell, optimizer| diagram.rate_of(optimizer, cell.score(optimizer, metric).best);
     npz.array("best_lr", by_optimizer, whole(-1, &best_rate))?;
     npz.array("score_std", by_optimizer, number(&|cell, optimizer| cell.score_deviation(optimizer, metric)))?;
     npz.array("min_loss", by_optimizer, number(&|cell, index| cell.score(index, Metric::SmallestLoss).value))?;
     npz.array("depth", by_optimizer, number(&|cell, index| cell.score(index, Metric::Depth).value))?;
-    let winners = shape.pixels().map(|pixel| {
+    let winners = diagram.spec().pixels().map(|pixel| {
         let winner = diagram.cell(pixel).and_then(|cell| cell.comparison(metric).winner);
         winner.map_or(-1, as_i32)
     });
-    npz.array("winner", &shape.by_pixel(), winners)?;
+    npz.array("winner", &shape.by_pixel, winners)?;
     npz.array("diverged", by_optimizer, whole(0, &|cell, optimizer| cell.diverged[optimizer] as usize))?;
-    let replicates = shape.pixels().map(|pixel| diagram.cell(pixel).map_or(0, |cell| as_i32(cell.replicates)));
-    npz.array("replicates", &shape.by_pixel(), replicates)
+    let replicates = diagram.spec().pixels().map(|pixel| diagram.cell(pixel).map_or(0, |cell| as_i32(cell.replicates)));
+    npz.array("replicates", &shape.by_pixel, replicates)
 }
 
 fn write_tuned<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
@@ -277,48 +263,48 @@ fn write_tuned<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, s
         (candidate < counts[optimizer]).then(|| diagram.tuned_value(optimizer, tuned, candidate))
     };
     let value = |optimizer, candidate, setting| value(optimizer, candidate, setting).unwrap_or(f64::NAN);
-    let of_candidates = (0..shape.optimizers).flat_map(|optimizer| {
+    let of_candidates = (0..counts.len()).flat_map(|optimizer| {
         let all = (0..shape.candidates).flat_map(|candidate| settings.iter().map(move |setting| (candidate, *setting)));
         all.map(move |(candidate, setting)| value(optimizer, candidate, setting)).collect::<Vec<_>>()
     });
-    npz.array("candidates", &[shape.optimizers, shape.candidates, settings.len()], of_candidates)?;
-    let best = shape.optimizers_and_pixels().flat_map(|(optimizer, pixel)| {
+    npz.array("candidates", &[counts.len(), shape.candidates, settings.len()], of_candidates)?;
+    let best = optimizers_and_pixels(diagram.spec()).flat_map(|(optimizer, pixel)| {
         let best = diagram.cell(pixel).map(|cell| cell.score(optimizer, spec.metric)).filter(|it| it.value.is_finite());
         settings
             .iter()
             .map(|setting| best.map_or(f64::NAN, |score| value(optimizer, score.best, *setting)))
             .collect::<Vec<_>>()
     });
-    npz.array("best", &[shape.optimizers, shape.rows, shape.columns, settings.len()], best)
+    npz.array("best", &[&shape.by_optimizer[..], &[settings.len()]].concat(), best)
 }
 
 fn write_sampled<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
     let metric = diagram.spec().metric;
-    let cells = || shape.pixels().map(|pixel| diagram.cell(pixel));
+    let cells = || diagram.spec().pixels().map(|pixel| diagram.cell(pixel));
     let sampled = |pixel: [usize; 2]| diagram.cell(pixel).and_then(|cell| cell.sampled.as_ref());
     let certainties = cells().map(|cell| cell.and_then(|cell| cell.comparison(metric).certainty()).unwrap_or(f64::NAN));
-    npz.array(CERTAINTY, &shape.by_pixel(), certainties)?;
-    let spent = shape.optimizers_and_pixels().flat_map(|(optimizer, pixel)| {
+    npz.array(CERTAINTY, &shape.by_pixel, certainties)?;
+    let spent = optimizers_and_pixels(diagram.spec()).flat_map(|(optimizer, pixel)| {
         let replicates = sampled(pixel).map(|sampled| &sampled.replicates[optimizer]);
         let of_candidate =
             move |candidate| replicates.and_then(|own| own.get(candidate)).map_or(-1, |count| as_i32(*count as usize));
         (0..shape.candidates).map(of_candidate)
     });
-    npz.array(SPENT, &shape.by_candidate(), spent)?;
-    let error_probabilities = shape.optimizers_and_pixels().map(|(optimizer, pixel)| {
+    npz.array(SPENT, &shape.by_candidate, spent)?;
+    let error_probabilities = optimizers_and_pixels(diagram.spec()).map(|(optimizer, pixel)| {
         diagram
             .cell(pixel)
             .and_then(|cell| cell.comparison(metric).error_probabilities.get(optimizer))
             .copied()
             .unwrap_or(f64::NAN)
     });
-    npz.array(ERROR_PROBABILITY, &shape.by_optimizer(), error_probabilities)?;
-    let apart = shape.optimizers_and_pixels().map(|(optimizer, pixel)| {
+    npz.array(ERROR_PROBABILITY, &shape.by_optimizer, error_probabilities)?;
+    let apart = optimizers_and_pixels(diagram.spec()).map(|(optimizer, pixel)| {
         sampled(pixel).and_then(|sampled| sampled.apart.get(optimizer)).copied().unwrap_or(f64::NAN)
     });
-    npz.array(APART, &shape.by_optimizer(), apart)?;
-    let over = shape.pixels().map(|pixel| i32::from(sampled(pixel).is_some_and(|sampled| sampled.is_over)));
-    npz.array(OVER, &shape.by_pixel(), over)
+    npz.array(APART, &shape.by_optimizer, apart)?;
+    let over = diagram.spec().pixels().map(|pixel| i32::from(sampled(pixel).is_some_and(|sampled| sampled.is_over)));
+    npz.array(OVER, &shape.by_pixel, over)
 }
 
 /// Converts a number of runs or replicates, which fits for a checked spec.
@@ -381,7 +367,7 @@ impl SweepResult {
         let is_uniform = diagram.spec().sampling.is_uniform();
         let most = if is_uniform { diagram.spec().replicates.get() } else { i32::MAX as usize };
         let arrays = Arrays::read(&mut npz, &diagram).map_err(in_archive)?;
-        for (index, pixel) in arrays.shape.pixels().enumerate() {
+        for (index, pixel) in diagram.spec().pixels().enumerate() {
             match usize::try_from(arrays.replicates[index]) {
                 Ok(0) => {}
                 Ok(replicates) if replicates <= most => {
@@ -395,7 +381,7 @@ impl SweepResult {
             }
         }
         if npz.names().any(|name| name == SHARES) {
-            let shares: Vec<f64> = npz.array(SHARES, &arrays.shape.by_share()).map_err(in_archive)?;
+            let shares: Vec<f64> = npz.array(SHARES, &arrays.shape.by_share).map_err(in_archive)?;
             diagram.set_shares(shares.as_chunks().0.iter().copied().map(Shares::from_array).collect());
         }
         Ok(SweepResult { title: preset.title, description: preset.description, diagram, precision })
@@ -428,26 +414,26 @@ impl Arrays {
             let [first, second, third] = names.map(|name| npz.array(name, shape));
             Ok([first?, second?, third?])
         };
-        let averages = three(MEANS, &shape.by_candidate())?;
-        let deviations = three(DEVIATIONS, &shape.by_candidate())?;
-        let gaps = three(GAPS, &shape.by_metric())?;
-        let replicates = npz.array("replicates", &shape.by_pixel())?;
-        let diverged = npz.array("diverged", &shape.by_optimizer())?;
+        let averages = three(MEANS, &shape.by_candidate)?;
+        let deviations = three(DEVIATIONS, &shape.by_candidate)?;
+        let gaps = three(GAPS, &shape.by_metric)?;
+        let replicates = npz.array("replicates", &shape.by_pixel)?;
+        let diverged = npz.array("diverged", &shape.by_optimizer)?;
         let sampled = match diagram.spec().sampling.is_uniform() {
             true => None,
             false => Some(SampledArrays {
-                winner: npz.array("winner", &shape.by_pixel())?,
-                spent: npz.array(SPENT, &shape.by_candidate())?,
-                error_probability: npz.array(ERROR_PROBABILITY, &shape.by_optimizer())?,
-                apart: npz.array(APART, &shape.by_optimizer())?,
-                over: npz.array(OVER, &shape.by_pixel())?,
+                winner: npz.array("winner", &shape.by_pixel)?,
+                spent: npz.array(SPENT, &shape.by_candidate)?,
+                error_probability: npz.array(ERROR_PROBABILITY, &shape.by_optimizer)?,
+                apart: npz.array(APART, &shape.by_optimizer)?,
+                over: npz.array(OVER, &shape.by_pixel)?,
             }),
         };
         Ok(Arrays { shape, replicates, diverged, averages, deviations, gaps, sampled })
     }
 
     fn cell(&self, pixel: usize, replicates: usize, diagram: &Diagram) -> Cell {
-        let Shape { optimizers, rows, columns, candidates, .. } = self.shape;
+        let Shape { by_optimizer: [optimizers, rows, columns], candidates, .. } = self.shape;
         let pixels = rows * columns;
         let at = |optimizer: usize| optimizer * pixels + pixel;
         let counts = diagram.spec().candidate_counts();

@@ -121,7 +121,7 @@ fn results(folder: &Path, records: Option<&SweepRecords>, findings: &mut Finding
         return;
     }
     let mut expected = Vec::new();
-    write_table(&mut expected, diagram).expect("memory takes all that is written");
+    write_table(&mut expected, &[(None, diagram)]).expect("memory takes all that is written");
     match plain_file::read(&table, Links::Refused, expected.len() as u64) {
         Ok(found) if found == expected => findings.intact(SweepResult::TABLE, format!("says what {ARRAYS} says")),
         other => {

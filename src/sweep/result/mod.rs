@@ -16,4 +16,4 @@ pub use arrays::{ResultError, SweepResult};
 pub use check::{LIBRARY_RECORD, check_sweep, is_sweep};
 pub use raw::{RawFormat, RawRefused};
 pub use store::{ReadRecords, StoreError, SweepHeader, SweepRecords, SweepStore};
-pub use table::{write_table, write_tables};
+pub use table::write_table;

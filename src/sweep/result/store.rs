@@ -291,7 +291,8 @@ impl SweepRecords {
 #[derive(Debug)]
 pub struct SweepStore {
     records: SweepRecords,
-    is_new: bool,
+    /// Whether they were begun by this value.
+    pub is_new: bool,
     /// The offset of each pixel's record, row by row.
     offsets: Vec<Option<u64>>,
     /// The offset of the next record.
@@ -345,14 +346,6 @@ impl SweepStore {
 
     pub fn path(&self) -> &Path {
         &self.records.path
-    }
-
-    pub fn folder(&self) -> &Path {
-        self.path().parent().expect("the file is in a folder")
-    }
-
-    pub fn is_new(&self) -> bool {
-        self.is_new
     }
 
     pub fn is_known(&self, pixel: [usize; 2]) -> bool {

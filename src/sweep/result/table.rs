@@ -16,15 +16,27 @@ use crate::export::{CsvCell as Entry, CsvWriter};
 /// `adam_diverged`, and the values of its tuned settings, such as `adam_best_beta2`; for a measured diagram
 /// `adam_signal`, `adam_noise` and `adam_oscillation`, the shares of Adam's gradients. Unknown values are NaN, or empty
 /// for a name or a count.
-pub fn write_table(writer: impl Write, diagram: &Diagram) -> io::Result<()> {
-    write(writer, &[(None, diagram)])
-}
-
-/// Writes a row for each pixel of several diagrams, which have titles: the title in the column `diagram`, then the
-/// columns of [`write_table`], with those of all optimizers. Where diagrams vary different quantities, the values of
-/// the axes are in the columns `row` and `column`.
-pub fn write_tables(writer: impl Write, diagrams: &[(&str, &Diagram)]) -> io::Result<()> {
-    write(writer, &diagrams.iter().map(|(title, diagram)| (Some(*title), *diagram)).collect::<Vec<_>>())
+///
+/// Of several diagrams, which have titles, the table begins with the title in the column `diagram`, and has the columns of
+/// all optimizers. Where the diagrams vary different quantities, the values of the axes are in the columns `row` and
+/// `column`.
+pub fn write_table(writer: impl Write, diagrams: &[(Option<&str>, &Diagram)]) -> io::Result<()> {
+    let optimizers = OptimizerColumns::of(diagrams);
+    let is_titled = diagrams.iter().any(|(title, _)| title.is_some());
+    let mut header: Vec<String> = is_titled.then(|| "diagram".to_owned()).into_iter().collect();
+    header.extend(axis_names(diagrams.iter().map(|(_, diagram)| &**diagram.spec())));
+    header.extend(["winner", "gap", "gap_se", "certainty"].map(str::to_owned));
+    header.extend(optimizers.iter().flat_map(OptimizerColumns::header));
+    let is_measured = diagrams.iter().any(|(_, diagram)| diagram.has_shares());
+    header.extend(SHARES.iter().filter(|_| is_measured).map(|name| (*name).to_owned()));
+    let mut csv = CsvWriter::new(writer, &header.iter().map(String::as_str).collect::<Vec<_>>())?;
+    for (title, diagram) in diagrams {
+        let own = column_names(diagram.spec());
+        let index = |columns: &OptimizerColumns| own.iter().position(|name| *name == columns.name);
+        let columns: Vec<_> = optimizers.iter().map(|columns| (columns, index(columns))).collect();
+        write_rows(&mut csv, *title, diagram, &columns, is_measured)?;
+    }
+    csv.into_inner().flush()
 }
 
 /// The columns of the shares.
@@ -46,10 +58,9 @@ impl OptimizerColumns {
                     all.push(OptimizerColumns { name, tuned: Vec::new() });
                 }
                 let index = known.unwrap_or(all.len() - 1);
-                let columns = &mut all[index];
-                let new = optimizer.tune.iter().map(|tuned| tuned.of).filter(|of| !columns.tuned.contains(of));
-                let new: Vec<Key> = new.collect();
-                columns.tuned.extend(new);
+                let columns = &mut all[index].tuned;
+                let new = optimizer.tune.iter().map(|tuned| tuned.of).filter(|of| !columns.contains(of));
+                columns.extend(new.collect::<Vec<_>>());
             }
         }
         all
@@ -59,25 +70,6 @@ impl OptimizerColumns {
         let usual = ["score", "std", "best_lr", "diverged"].map(|quantity| format!("{}_{quantity}", self.name));
         usual.into_iter().chain(self.tuned.iter().map(|setting| format!("{}_best_{}", self.name, setting)))
     }
-}
-
-fn write(writer: impl Write, diagrams: &[(Option<&str>, &Diagram)]) -> io::Result<()> {
-    let optimizers = OptimizerColumns::of(diagrams);
-    let is_titled = diagrams.iter().any(|(title, _)| title.is_some());
-    let mut header: Vec<String> = is_titled.then(|| "diagram".to_owned()).into_iter().collect();
-    header.extend(axis_names(diagrams.iter().map(|(_, diagram)| &**diagram.spec())));
-    header.extend(["winner", "gap", "gap_se", "certainty"].map(str::to_owned));
-    header.extend(optimizers.iter().flat_map(OptimizerColumns::header));
-    let is_measured = diagrams.iter().any(|(_, diagram)| diagram.has_shares());
-    header.extend(SHARES.iter().filter(|_| is_measured).map(|name| (*name).to_owned()));
-    let mut csv = CsvWriter::new(writer, &header.iter().map(String::as_str).collect::<Vec<_>>())?;
-    for (title, diagram) in diagrams {
-        let own = column_names(diagram.spec());
-        let index = |columns: &OptimizerColumns| own.iter().position(|name| *name == columns.name);
-        let columns: Vec<_> = optimizers.iter().map(|columns| (columns, index(columns))).collect();
-        write_rows(&mut csv, *title, diagram, &columns, is_measured)?;
-    }
-    csv.into_inner().flush()
 }
 
 /// Writes the rows of a diagram. `columns` are those of each optimizer, with its index in this diagram; none for an

@@ -390,7 +390,7 @@ fn a_checkpoint_removed_by_its_owner_during_the_wait_is_created_again() {
     let (spec, pixels) = (small(), small_pixels(&small()));
     let second = (0..10).find_map(|_| opened_while_another_removes_it(folder.path(), &spec, &pixels));
     let mut second = second.expect("the owner removes it in a second");
-    assert!(second.is_new() && second.is_at_path());
+    assert!(second.is_new && second.is_at_path());
     assert_eq!((second.known(), second.saved()), (0, 0));
     second.add(&pixels[0]);
     assert_eq!((second.known(), second.saved()), (1, 0));
@@ -403,7 +403,7 @@ fn a_checkpoint_removed_by_its_owner_during_the_wait_is_created_again() {
 fn opened_while_another_removes_it(folder: &Path, spec: &SweepSpec, pixels: &[Finished]) -> Option<SweepStore> {
     write(folder, spec, pixels);
     let first = open(folder, spec).unwrap();
-    assert!(!first.is_new());
+    assert!(!first.is_new);
     let waiting = {
         let (folder, spec) = (folder.to_owned(), spec.clone());
         std::thread::spawn(move || open(&folder, &spec))

@@ -140,7 +140,8 @@ fn a_folder_of_results_opens_again_as_the_same() {
 #[test]
 fn the_table_has_a_row_for_each_pixel() {
     let mut table = Vec::new();
-    valleyscope::sweep::result::write_table(&mut table, &result().diagram).expect("memory takes all that is written");
+    valleyscope::sweep::result::write_table(&mut table, &[(None, &result().diagram)])
+        .expect("memory takes all that is written");
     let table = String::from_utf8(table).expect("text");
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
     let names =

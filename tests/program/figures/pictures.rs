@@ -26,8 +26,8 @@ const LOSS: Metric = Metric::FinalLoss;
 fn all_figures() -> Vec<Figure> {
     let (a, b) = (result(), result_of(spec("fig2b")));
     vec![
-        Figure::winners(&a, LOSS, false),
-        Figure::winners(&a, LOSS, true),
+        Figure::map(&a, LOSS, Map::Winner { certainty: false }),
+        Figure::map(&a, LOSS, Map::Winner { certainty: true }),
         Figure::winners_by_metric(&b, false),
         Figure::map(&a, LOSS, Map::Difference(0, 2)),
         Figure::map(&a, LOSS, Map::Score(1)),
@@ -53,7 +53,8 @@ fn texts(svg: &str) -> Vec<String> {
 #[test]
 fn svg_has_labels_and_metadata() {
     let result = result();
-    let svg = Figure::winners(&result, LOSS, false).render(&wide()).expect("rendered").to_string();
+    let svg =
+        Figure::map(&result, LOSS, Map::Winner { certainty: false }).render(&wide()).expect("rendered").to_string();
     let texts = texts(&svg);
     for label in
         ["sharpness a", "noise σ", "10⁻¹", "10³", "0.0", "3.0", "Adam", "FOCUS", "Signum", "tie", "not computed"]
@@ -92,8 +93,14 @@ fn diagrams_side_by_side_name_their_difference() {
 #[test]
 fn hyperparameters_of_some_optimizers_name_them() {
     let mut of_some = spec("fig2b");
-    let label =
-        |spec| texts(&Figure::winners(&result_of(spec), LOSS, false).render(&wide()).expect("rendered").to_string());
+    let label = |spec| {
+        texts(
+            &Figure::map(&result_of(spec), LOSS, Map::Winner { certainty: false })
+                .render(&wide())
+                .expect("rendered")
+                .to_string(),
+        )
+    };
     assert!(label(of_some.clone()).iter().any(|text| text == "weight decay ω"));
     let valleyscope_engine::sweep::Quantity::Of(_, ids) = &mut of_some.rows.of else { panic!("rows of weight decay") };
     ids.truncate(2);
@@ -168,7 +175,8 @@ fn a_pixel_in_which_every_run_diverged_is_named_so_in_map_legend_and_figure() {
         [trainings::UNKNOWN, TIE].map(|[row, column]| map.image(&result.diagram, LOSS).cell(row, column));
     assert_eq!(found, color);
     assert!(![tie, unknown].contains(&color));
-    let svg = Figure::winners(&result, LOSS, false).render(&wide()).expect("rendered").to_string();
+    let svg =
+        Figure::map(&result, LOSS, Map::Winner { certainty: false }).render(&wide()).expect("rendered").to_string();
     assert!(texts(&svg).iter().any(|text| text == "diverged"));
 }
 
@@ -190,7 +198,8 @@ fn a_repeated_rule_has_a_shade_of_its_own_in_map_legend_and_figure() {
     assert!(winners.contains(&colors[0]) && winners.contains(&colors[1]), "{winners:?} of {colors:?}");
     let legend: Vec<_> = legend(map, &result.diagram).into_iter().filter_map(|swatch| swatch.color).collect();
     assert_eq!(legend[..3], colors);
-    let svg = Figure::winners(&result, LOSS, false).render(&wide()).expect("rendered").to_string();
+    let svg =
+        Figure::map(&result, LOSS, Map::Winner { certainty: false }).render(&wide()).expect("rendered").to_string();
     let [red, green, blue] = colors[1];
     assert!(svg.contains(&format!("#{red:02x}{green:02x}{blue:02x}")), "the legend of the figure has the shade");
 }
@@ -218,7 +227,7 @@ fn winners_that_are_less_certain_are_paler() {
 fn png_has_its_size_its_colours_and_its_texts() {
     let result = result();
     let options = Options { width_mm: 85.0, font_size: 8.0, title: false, ..Options::default() };
-    let svg = Figure::winners(&result, LOSS, false).render(&options).expect("rendered");
+    let svg = Figure::map(&result, LOSS, Map::Winner { certainty: false }).render(&options).expect("rendered");
     let png = svg.to_png(300.0).expect("drawn");
     let picture = image::load_from_memory(&png).expect("a picture").to_rgb8();
     assert_eq!(picture.width(), (85.0_f64 * 300.0 / 25.4).round() as u32);
@@ -246,7 +255,11 @@ fn png_has_its_size_its_colours_and_its_texts() {
 #[test]
 fn pdf_has_text_font_and_metadata() {
     let result = result();
-    let pdf = Figure::winners(&result, LOSS, false).render(&wide()).expect("rendered").to_pdf().expect("drawn");
+    let pdf = Figure::map(&result, LOSS, Map::Winner { certainty: false })
+        .render(&wide())
+        .expect("rendered")
+        .to_pdf()
+        .expect("drawn");
     assert!(pdf.starts_with(b"%PDF-"));
     let holds = |text: &str| pdf.windows(text.len()).any(|window| window == text.as_bytes());
     assert!(holds("ValleyscopeSans") && holds("start_spread: 0.0001") && holds(env!("CARGO_PKG_VERSION")));
@@ -265,7 +278,7 @@ fn equal_figures_are_equal_bytes() {
 
 #[test]
 fn impossible_sizes_are_refused() {
-    let figure = Figure::winners(&result(), LOSS, false);
+    let figure = Figure::map(&result(), LOSS, Map::Winner { certainty: false });
     let refusal = |options| figure.render(&options).map(|_| ()).expect_err("refused");
     let narrow = refusal(Options { width_mm: 25.0, font_size: 20.0, title: false, ..Options::default() });
     assert!(matches!(narrow, FigureError::TooNarrow { .. }));
