@@ -8,7 +8,7 @@ use super::runs::PixelKey;
 use super::space::{Arena, NdBatch, NdProblem};
 use super::spec::SweepSpec;
 use crate::instructions::{OfSet, VectorSet, WideWork};
-use crate::lanes::{Lanes, Planar, Real};
+use crate::lanes::{Arithmetic, Lanes, Planar, Real};
 use crate::noise::{Action, GradientNoise};
 use crate::optimizer::{Adam, BiasCorrection, Rates, Rule, zero_state};
 use crate::random::Normals;
@@ -111,8 +111,8 @@ impl MeasuredRuns<'_> {
         let problem = NdProblem::new(self.spec, self.point);
         let variant = self.optimizer.variant(self.candidate);
         let rates = Rates {
-            learning_rate: <V as Real>::splat(self.optimizer.learning_rate(self.candidate)),
-            weight_decay: <V as Real>::splat(variant.rule.weight_decay()),
+            learning_rate: V::splat(self.optimizer.learning_rate(self.candidate)),
+            weight_decay: V::splat(variant.rule.weight_decay()),
             is_cautious: variant.rule.is_cautious(),
         };
         let mut generator = self.generator::<N, V>(first);

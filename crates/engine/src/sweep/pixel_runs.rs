@@ -14,7 +14,7 @@ use super::space::NdProblem;
 use super::spec::SweepSpec;
 use crate::instructions::{Instructions, OfSet, OwnFunction, VectorSet, WideWork, vectorized};
 use crate::landscape::StartPosition;
-use crate::lanes::{Lanes, Planar, Real};
+use crate::lanes::{Arithmetic, Lanes, Planar, Real};
 use crate::optimizer::{BiasCorrection, Need, Rule, RuleKind, with_rule, zero_state};
 use crate::random::Normals;
 

@@ -15,7 +15,7 @@ use super::axis::{Point, PointOptimizer, Variant};
 use super::runs::Metrics;
 use crate::instructions::{OfSet, OwnFunction, VectorSet};
 use crate::landscape::{Landscape, Local};
-use crate::lanes::{Lanes, Planar, Real, Vector};
+use crate::lanes::{Arithmetic, Lanes, Planar, Real, Vector};
 use crate::noise::{Action, GradientNoise};
 use crate::optimizer::{BiasCorrection, Numbers, PlaneBatch, Rates, Rule, RuleInput, SideBySide, with_rule};
 use crate::random::Normals;
@@ -115,17 +115,17 @@ impl ToyProblem {
         let (mut batch_in_registers, mut state_in_registers) = (*batch, *state);
         let mut rates = Rates {
             learning_rate: batch_in_registers.learning_rate,
-            weight_decay: <V::Both as Real>::splat(rule.weight_decay()),
+            weight_decay: V::Both::splat(rule.weight_decay()),
             is_cautious: rule.is_cautious(),
         };
         let is_constant = schedule.is_constant();
         let mut rate = BiasCorrection::CONSTANT_RATE;
-        let part_toward = <V::Both as Real>::splat(R::part_toward(&rule.hyper::<R>()));
+        let part_toward = V::Both::splat(R::part_toward(&rule.hyper::<R>()));
         let mut coefficients = bias.after::<R>(rule, rate).coefficients::<R, V::Both>(rule);
         for step in 0..steps.min(NOISE_BLOCK) {
             if !is_constant {
                 rate = schedule.factor(bias.steps + 1);
-                rates.learning_rate = batch_in_registers.learning_rate * <V::Both as Real>::splat(rate);
+                rates.learning_rate = batch_in_registers.learning_rate * V::Both::splat(rate);
             }
             bias = bias.after::<R>(rule, rate);
             bias.set_coefficients::<R, V::Both>(rule, &mut coefficients);
@@ -150,7 +150,7 @@ impl ToyProblem {
         let (at, local) = match R::GRADIENT_TOWARD {
             None => (V::apart(batch.theta), batch.local),
             Some(index) => {
-                let at = V::apart(Real::mul_add(state.as_ref()[index], part_toward, batch.theta));
+                let at = V::apart(state.as_ref()[index].mul_add(part_toward, batch.theta));
                 (at, self.landscape.local(at))
             }
         };

@@ -12,11 +12,11 @@ use super::spec::SweepSpec;
 use crate::expression::orthogonal_column;
 use crate::instructions::{OfSet, OwnFunction, VectorSet};
 use crate::landscape::{ValleyInSpace, ValleyTerms};
-use crate::lanes::{Lanes, Real};
+use crate::lanes::{Arithmetic, Lanes, Real, Relation};
 use crate::noise::{Action, GradientNoise};
 use crate::optimizer::{
-    Algebra, Batch, BiasCorrection, Function, Need, NoBatch, Numbers, Rates, RatioCorrection, Relation, Rule,
-    RuleInput, RuleSpec, with_rule, zero_state,
+    Algebra, Batch, BiasCorrection, Function, Need, NoBatch, Numbers, Rates, RatioCorrection, Rule, RuleInput,
+    RuleSpec, with_rule, zero_state,
 };
 use crate::random::{Key, Normals};
 
@@ -72,11 +72,10 @@ impl<'a> NdProblem<'a> {
             let variant = point.variant(runs[0].candidate);
             // Lanes beyond the last run repeat it.
             let lane_of = |lane: usize| runs[lane.min(runs.len() - 1)];
-            let learning_rates =
-                Lanes::from_fn(|lane| <V::Number as Real>::splat(point.learning_rate(lane_of(lane).candidate)));
+            let learning_rates = Lanes::from_fn(|lane| V::Number::splat(point.learning_rate(lane_of(lane).candidate)));
             let rates = Rates {
                 learning_rate: V::from_lanes(learning_rates),
-                weight_decay: <V as Real>::splat(variant.rule.weight_decay()),
+                weight_decay: V::splat(variant.rule.weight_decay()),
                 is_cautious: variant.rule.is_cautious(),
             };
             let mut generator = V::generator(&std::array::from_fn(|lane| {
@@ -201,7 +200,7 @@ impl<const N: usize, V: Normals<N> + OfSet, R: Rule> NdBatch<N, V, R> {
         generator: &mut V::Generator,
     ) {
         let rate = schedule.factor(self.bias.steps + 1);
-        let rates = Rates { learning_rate: self.rates.learning_rate * <V as Real>::splat(rate), ..self.rates };
+        let rates = Rates { learning_rate: self.rates.learning_rate * V::splat(rate), ..self.rates };
         self.bias = self.bias.after::<R>(rule, rate);
         let coefficients = self.bias.coefficients::<R, V>(rule);
         let (valley, noise) = (&problem.valley, &problem.noise);
@@ -210,7 +209,7 @@ impl<const N: usize, V: Normals<N> + OfSet, R: Rule> NdBatch<N, V, R> {
             let part = V::splat(R::part_toward(&rule.hyper::<R>()));
             for coordinate in 0..self.theta.len() {
                 let toward = self.states[coordinate].as_ref()[index];
-                self.column[coordinate] = Real::mul_add(toward, part, self.theta[coordinate]);
+                self.column[coordinate] = toward.mul_add(part, self.theta[coordinate]);
             }
             self.terms = valley.terms(&self.column);
         }
@@ -466,7 +465,7 @@ impl<V: Real> Neg for Coordinates<'_, V> {
     }
 }
 
-impl<V: Real> Algebra for Coordinates<'_, V> {
+impl<V: Real> Arithmetic for Coordinates<'_, V> {
     #[inline(always)]
     fn splat(value: f64) -> Self {
         Coordinates::Same(V::splat(value))
@@ -475,25 +474,31 @@ impl<V: Real> Algebra for Coordinates<'_, V> {
     #[inline(always)]
     fn sqrt(self) -> Self {
         let a = self;
-        in_each!(a => Real::sqrt(a))
+        in_each!(a => a.sqrt())
     }
 
     #[inline(always)]
     fn abs(self) -> Self {
         let a = self;
-        in_each!(a => Real::abs(a))
+        in_each!(a => a.abs())
+    }
+
+    #[inline(always)]
+    fn mul_add(self, factor: Self, term: Self) -> Self {
+        let a = self;
+        in_each!(a, factor, term => a.mul_add(factor, term))
     }
 
     #[inline(always)]
     fn sign(self) -> Self {
         let a = self;
-        in_each!(a => Real::sign(a))
+        in_each!(a => a.sign())
     }
 
     #[inline(always)]
     fn larger(self, b: Self) -> Self {
         let a = self;
-        in_each!(a, b => Real::larger(a, b))
+        in_each!(a, b => a.larger(b))
     }
 
     #[inline(always)]
@@ -505,19 +510,7 @@ impl<V: Real> Algebra for Coordinates<'_, V> {
     #[inline(always)]
     fn choose(self, then: Self, otherwise: Self) -> Self {
         let condition = self;
-        in_each!(condition, then, otherwise => Real::choose(condition, then, otherwise))
-    }
-
-    #[inline(always)]
-    fn function(self, function: Function) -> Self {
-        let a = self;
-        in_each!(a => a.function(function))
-    }
-
-    #[inline(always)]
-    fn power(self, exponent: Self) -> Self {
-        let a = self;
-        in_each!(a, exponent => a.power(exponent))
+        in_each!(condition, then, otherwise => condition.choose(then, otherwise))
     }
 
     #[inline(always)]
@@ -530,9 +523,15 @@ impl<V: Real> Algebra for Coordinates<'_, V> {
                 for value in &values[start..start + arena.dimension] {
                     sum = value.mul_add(*value, sum);
                 }
-                Coordinates::Same(Real::sqrt(sum))
+                Coordinates::Same(sum.sqrt())
             }
         }
+    }
+
+    #[inline(always)]
+    fn mean(self) -> Self {
+        let dimension = self.arena().map_or(1, |arena| arena.dimension);
+        self.sum() / Self::splat(dimension as f64)
     }
 
     #[inline(always)]
@@ -550,10 +549,22 @@ impl<V: Real> Algebra for Coordinates<'_, V> {
         }
     }
 
+    fn exchanged(self) -> Self {
+        unreachable!("`SweepSpec::check` refuses rules that exchange x and y in more than two dimensions")
+    }
+}
+
+impl<V: Real> Algebra for Coordinates<'_, V> {
     #[inline(always)]
-    fn mean(self) -> Self {
-        let dimension = self.arena().map_or(1, |arena| arena.dimension);
-        self.sum() / Self::splat(dimension as f64)
+    fn function(self, function: Function) -> Self {
+        let a = self;
+        in_each!(a => a.function(function))
+    }
+
+    #[inline(always)]
+    fn power(self, exponent: Self) -> Self {
+        let a = self;
+        in_each!(a, exponent => a.power(exponent))
     }
 
     #[inline(always)]
@@ -565,16 +576,6 @@ impl<V: Real> Algebra for Coordinates<'_, V> {
     fn orthogonal(self) -> Self {
         let rows = self.arena().map_or(1, |arena| arena.dimension);
         orthogonal_column(self, rows as f64)
-    }
-
-    fn exchanged(self) -> Self {
-        unreachable!("`SweepSpec::check` refuses rules that exchange x and y in more than two dimensions")
-    }
-
-    #[inline(always)]
-    fn mul_add(self, factor: Self, term: Self) -> Self {
-        let a = self;
-        in_each!(a, factor, term => Real::mul_add(a, factor, term))
     }
 
     #[inline(always)]
