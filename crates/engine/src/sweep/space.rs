@@ -3,27 +3,26 @@
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::ops::{Add, Div, Mul, Neg, Sub};
-use std::sync::atomic::AtomicBool;
 
-use super::axis::{Point, PointOptimizer, Variant};
+use super::axis::{Point, Variant};
+use super::pixel_runs::SomeRuns;
 use super::plane::StepBlocks;
-use super::runs::{Metrics, PixelKey, Run, append, of_equal_variant};
+use super::runs::{Metrics, RunLanes, append, of_equal_variant};
 use super::spec::SweepSpec;
 use crate::expression::orthogonal_column;
-use crate::instructions::{OfSet, OwnFunction, VectorSet};
+use crate::instructions::{OfSet, OwnFunction};
 use crate::landscape::{ValleyInSpace, ValleyTerms};
 use crate::lanes::{Arithmetic, Lanes, Real, Relation};
 use crate::noise::{Action, GradientNoise};
 use crate::optimizer::{
     Algebra, Batch, BiasCorrection, Function, Need, NoBatch, Numbers, Rates, RatioCorrection, Rule, RuleInput,
-    RuleSpec, with_rule, zero_state,
+    RuleSpec, zero_state,
 };
 use crate::random::{Key, Normals};
 
 /// The valley, the noise and the steps of the runs of a pixel in more than two dimensions.
 pub(super) struct NdProblem<'a> {
     spec: &'a SweepSpec,
-    point: &'a Point,
     pub valley: ValleyInSpace,
     pub noise: GradientNoise,
 }
@@ -32,71 +31,54 @@ pub(super) struct NdProblem<'a> {
 const STEP_BLOCK: usize = 16;
 
 impl<'a> NdProblem<'a> {
-    pub(super) fn new(spec: &'a SweepSpec, point: &'a Point) -> Self {
+    pub(super) fn new(spec: &'a SweepSpec, point: &Point) -> Self {
         let direction = direction(spec.seed, point.dimension.get());
         let [sharpness, slope] = point.landscape.valley().expect("only the valley has more than two dimensions");
         let valley = ValleyInSpace { sharpness, slope, direction };
-        NdProblem { spec, point, valley, noise: point.noise.noise() }
+        NdProblem { spec, valley, noise: point.noise.noise() }
     }
+}
+
+/// Runs of an optimizer in more than two dimensions, with the rule `R`.
+pub(super) struct RunsInSpace<'a, const N: usize, V, R> {
+    pub runs: SomeRuns<'a>,
+    pub of: PhantomData<(V, R)>,
+}
+
+impl<const N: usize, V, R: Rule> OwnFunction for RunsInSpace<'_, N, V, R>
+where
+    V: Normals<N, Number: Real + Into<f64>> + OfSet,
+{
+    type Output = Option<Vec<Metrics<f64>>>;
+    type Home = R;
 
     #[inline(always)]
-    pub(super) fn runs_of<S: VectorSet, const N: usize, V>(
-        &self,
-        optimizer: usize,
-        runs: &[Run],
-        key: PixelKey,
-        cancelled: &AtomicBool,
-    ) -> Option<Vec<Metrics<f64>>>
-    where
-        V: Normals<N, Number: Real + Into<f64>> + OfSet,
-    {
-        let point = &self.point.optimizers[optimizer];
-        let job = Job { runs, key, cancelled };
-        with_rule!(point.kind(), R => {
-            S::in_function(OfOptimizer::<N, V, R> { problem: self, point, job, of: PhantomData })
-        })
-    }
-
-    #[inline(always)]
-    fn of_optimizer<const N: usize, V, R: Rule>(
-        &self,
-        point: &PointOptimizer,
-        job: &Job<'_>,
-    ) -> Option<Vec<Metrics<f64>>>
-    where
-        V: Normals<N, Number: Real + Into<f64>> + OfSet,
-    {
-        let mut metrics = Vec::with_capacity(job.runs.len());
-        let arena = Arena::new(self.valley.direction.len());
-        for runs in of_equal_variant(point, job.runs, N) {
-            let variant = point.variant(runs[0].candidate);
-            // Lanes beyond the last run repeat it.
-            let lane_of = |lane: usize| runs[lane.min(runs.len() - 1)];
-            let learning_rates = Lanes::from_fn(|lane| V::Number::splat(point.learning_rate(lane_of(lane).candidate)));
+    fn run(self) -> Option<Vec<Metrics<f64>>> {
+        let SomeRuns { pixel, optimizer, runs } = self.runs;
+        let problem = NdProblem::new(pixel.spec, pixel.point);
+        let optimizer = &pixel.point.optimizers[optimizer];
+        let mut metrics = Vec::with_capacity(runs.len());
+        let arena = Arena::new(problem.valley.direction.len());
+        for runs in of_equal_variant(optimizer, runs, N) {
+            let lanes = RunLanes { optimizer, key: pixel.key, runs };
+            let variant = lanes.variant();
             let rates = Rates {
-                learning_rate: V::from_lanes(learning_rates),
+                learning_rate: lanes.learning_rates::<N, V>(),
                 weight_decay: V::splat(variant.rule.weight_decay()),
                 is_cautious: variant.rule.is_cautious(),
             };
-            let mut generator = V::generator(&std::array::from_fn(|lane| {
-                let Run { candidate, replicate } = lane_of(lane);
-                job.key.of_run(point.id, candidate, replicate)
-            }));
-            let curvature_generator = R::info(&variant.rule).needs(Need::Curvature).then(|| {
-                V::generator(&std::array::from_fn(|lane| {
-                    let Run { candidate, replicate } = lane_of(lane);
-                    job.key.of_curvature(point.id, candidate, replicate)
-                }))
-            });
-            let mut batch = NdBatch::<N, V, R>::new(self, rates, &mut generator, curvature_generator);
-            let mut blocks = StepBlocks::new(self.point.steps.get(), STEP_BLOCK, job.cancelled);
+            let mut generator = lanes.generator::<N, V>();
+            let has_curvature = R::info(&variant.rule).needs(Need::Curvature);
+            let curvature_generator = has_curvature.then(|| lanes.curvature_generator::<N, V>());
+            let mut batch = NdBatch::<N, V, R>::new(&problem, rates, &mut generator, curvature_generator);
+            let mut blocks = StepBlocks::new(pixel.point.steps.get(), STEP_BLOCK, pixel.cancelled);
             loop {
                 let steps = blocks.next();
                 if steps == 0 {
                     break;
                 }
                 for _ in 0..steps {
-                    batch.step(self, variant, &arena, &mut generator);
+                    batch.step(&problem, variant, &arena, &mut generator);
                 }
             }
             if !blocks.are_through() {
@@ -106,33 +88,6 @@ impl<'a> NdProblem<'a> {
         }
         Some(metrics)
     }
-}
-
-/// The runs of an optimizer.
-struct OfOptimizer<'a, const N: usize, V, R> {
-    problem: &'a NdProblem<'a>,
-    point: &'a PointOptimizer,
-    job: Job<'a>,
-    of: PhantomData<(V, R)>,
-}
-
-impl<const N: usize, V, R: Rule> OwnFunction for OfOptimizer<'_, N, V, R>
-where
-    V: Normals<N, Number: Real + Into<f64>> + OfSet,
-{
-    type Output = Option<Vec<Metrics<f64>>>;
-    type Home = R;
-
-    #[inline(always)]
-    fn run(self) -> Option<Vec<Metrics<f64>>> {
-        self.problem.of_optimizer::<N, V, R>(self.point, &self.job)
-    }
-}
-
-struct Job<'a> {
-    runs: &'a [Run],
-    key: PixelKey,
-    cancelled: &'a AtomicBool,
 }
 
 /// A vector of runs.
