@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use valleyscope_engine::instructions::{Instructions, VectorSet, WideWork, vectorized};
 use valleyscope_engine::landscape::{NarrowValley, Uv};
-use valleyscope_engine::lanes::{Bits, Doubles, Lanes, Planar, Real};
+use valleyscope_engine::lanes::{Arithmetic, Bits, Doubles, Lanes, Planar, Real};
 use valleyscope_engine::optimizer::{
     Batch, BiasCorrection, MOST_STATES, Moved, Numbers, RatedRule, Rates, Rule, RuleInput, RuleKind, RuleSpec,
     zero_state,
@@ -81,9 +81,9 @@ fn check_arithmetic<V: Doubles<WIDTH> + Planar>(a: [f64; WIDTH], b: [f64; WIDTH]
             a * b,
             a / b,
             -a,
-            Real::sqrt(a),
-            Real::abs(a),
-            Real::sign(a),
+            Arithmetic::sqrt(a),
+            Arithmetic::abs(a),
+            Arithmetic::sign(a),
             if a < b { a } else { b },
             if a > b { a } else { b },
             first,
@@ -274,7 +274,7 @@ fn sign_of_zero_nan_and_infinity() -> TestCaseResult {
         (f64::NAN, f64::NAN),
         (-f64::NAN, f64::NAN),
     ] {
-        prop_assert!(same(Real::sign(x), expected), "sign({x:?})");
+        prop_assert!(same(Arithmetic::sign(x), expected), "sign({x:?})");
         with_every_vector!(check(x: f64, expected: f64));
     }
     Ok(())

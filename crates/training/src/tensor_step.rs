@@ -5,7 +5,7 @@
 
 use tch::{TchError, Tensor};
 use valleyscope_engine::expression::{Graph, Input, Node, NodeId, Op, Tape, Traced};
-use valleyscope_engine::lanes::Real;
+use valleyscope_engine::lanes::Arithmetic;
 use valleyscope_engine::optimizer::{
     Algebra, AverageWeight, Batch, BiasCorrection, Numbers, Rates, RatioCorrection, Rule, RuleInput, RuleSpec,
     TracedBatch,
@@ -188,7 +188,7 @@ impl StepValues<'_> {
             Op::NegMulAdd(..) => unreachable!("the compiler of programs makes them"),
             Op::Sqrt(a) => self.take(a).map(f64::sqrt, Tensor::f_sqrt),
             Op::Abs(a) => self.take(a).map(f64::abs, Tensor::f_abs),
-            Op::Sign(a) => self.take(a).map(Real::sign, sign),
+            Op::Sign(a) => self.take(a).map(Arithmetic::sign, sign),
             Op::Larger(a, b) => self.take(a).larger(self.take(b)),
             Op::Max(a, b) => self.take(a).maximum(self.take(b)),
             Op::Min(a, b) => self.take(a).minimum(self.take(b)),

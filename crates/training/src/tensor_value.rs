@@ -4,7 +4,7 @@
 //! An operation overwrites an operand that has no other use.
 
 use tch::{Device, Kind, TchError, Tensor};
-use valleyscope_engine::lanes::Real;
+use valleyscope_engine::lanes::Arithmetic;
 use valleyscope_engine::optimizer::{
     Algebra, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, Relation, RuleSpec,
 };
@@ -117,7 +117,9 @@ impl TensorValue {
     /// The larger of both; `other` if either is NaN, unlike libtorch's own function.
     pub(super) fn larger(self, other: TensorValue) -> Result<TensorValue, TchError> {
         let larger = match (self, other) {
-            (TensorValue::Number(a), TensorValue::Number(b)) => return Ok(TensorValue::Number(Real::larger(a, b))),
+            (TensorValue::Number(a), TensorValue::Number(b)) => {
+                return Ok(TensorValue::Number(Arithmetic::larger(a, b)));
+            }
             (TensorValue::Tensor { tensor: a, .. }, TensorValue::Number(b)) => a.f_where_scalarother(&a.f_gt(b)?, b),
             (TensorValue::Number(a), TensorValue::Tensor { tensor: b, .. }) => {
                 b.f_where_scalarother(&b.f_lt(a)?.f_logical_not()?, a)

@@ -1,9 +1,7 @@
 //! The numbers that an update rule computes with.
 
-use std::ops::{Add, Div, Mul, Neg, Sub};
-
 use crate::elementary;
-use crate::lanes::{Real, each};
+use crate::lanes::{Arithmetic, Real, Relation, each};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Function {
@@ -41,27 +39,9 @@ impl Function {
     }
 }
 
-/// A relation between two numbers; none holds where either is NaN.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Relation {
-    Less,
-    AtMost,
-    Equal,
-}
-
-impl Relation {
-    pub fn sign(self) -> &'static str {
-        match self {
-            Relation::Less => "<",
-            Relation::AtMost => "≤",
-            Relation::Equal => "=",
-        }
-    }
-}
-
 /// A function of the statistics that a rule keeps for each axis of a parameter, in which the statistics of all axes
 /// are one number of the [record](super::Tape::of_all_steps). On the plane the rules compute them from
-/// [`Algebra::exchanged`].
+/// [`Arithmetic::exchanged`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AxesFunction {
     /// `g gᵗ` of each axis of g.
@@ -115,30 +95,9 @@ impl Fold {
 /// A number of a kind that update rules are written for: a plain float, a vector of runs, both coordinates of a
 /// point in one vector, or a [`Traced`](super::Traced) number that records what is computed.
 ///
-/// Operations act on each element of a parameter alone, but for [`Algebra::norm`], [`Algebra::sum`], [`Algebra::mean`],
-/// [`Algebra::block_mean`], [`Algebra::orthogonal`] and [`Algebra::exchanged`].
-pub trait Algebra:
-    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
-{
-    /// A number with the same value for every parameter.
-    fn splat(value: f64) -> Self;
-
-    fn sqrt(self) -> Self;
-
-    fn abs(self) -> Self;
-
-    /// −1, 0 or 1; `sign(±0) = 0` and `sign(NaN) = NaN`.
-    fn sign(self) -> Self;
-
-    /// The larger of two numbers; where either is NaN, `other`.
-    fn larger(self, other: Self) -> Self;
-
-    /// 1 where the relation of this to `other` holds, else 0.
-    fn compared(self, relation: Relation, other: Self) -> Self;
-
-    /// `then` where this is not 0, else `otherwise`.
-    fn choose(self, then: Self, otherwise: Self) -> Self;
-
+/// Operations act on each element of a parameter alone, but for those over the whole parameter that [`Arithmetic`]
+/// lists, [`Algebra::block_mean`] and [`Algebra::orthogonal`].
+pub trait Algebra: Arithmetic {
     /// The larger of two numbers; NaN where either is.
     #[inline(always)]
     fn maximum(self, other: Self) -> Self {
@@ -155,18 +114,6 @@ pub trait Algebra:
 
     /// `selfᵉ`; of a negative number for whole exponents only.
     fn power(self, exponent: Self) -> Self;
-
-    /// The sum over the whole parameter, the same for each element. A rule that uses it
-    /// [needs](super::RuleInfo::needs) [`Need::WholeParameter`](super::Need::WholeParameter).
-    fn sum(self) -> Self;
-
-    /// The mean over the whole parameter, the same for each element. A rule that uses it
-    /// [needs](super::RuleInfo::needs) [`Need::WholeParameter`](super::Need::WholeParameter).
-    fn mean(self) -> Self;
-
-    /// `‖self‖`, the Euclidean norm over the whole parameter (a matrix or vector; x and y on the plane), the same for
-    /// each element. A rule that uses it lists it in [`RuleInfo::needs`](super::RuleInfo::needs).
-    fn norm(self) -> Self;
 
     /// The mean over the block that an element of the parameter belongs to, the same for each element of it (Adam-mini,
     /// [arXiv:2406.16793](https://arxiv.org/abs/2406.16793)): x and y on the plane; a head of queries or keys, a row of
@@ -186,11 +133,6 @@ pub trait Algebra:
     /// [`Need::WholeParameter`](super::Need::WholeParameter).
     fn orthogonal(self) -> Self;
 
-    /// (y, x) of (x, y) on the plane: with it, a symmetric matrix of 2 × 2 is two numbers, its diagonal and its
-    /// off-diagonal entry, twice. A rule that uses it [needs](super::RuleInfo::needs)
-    /// [`Need::Axes`](super::Need::Axes).
-    fn exchanged(self) -> Self;
-
     /// Chooses between the value for matrices and that for parameters that the rule does not treat as matrices. On the
     /// plane there are only matrices, and `other` is not called. Neither may be a coefficient alone.
     #[inline(always)]
@@ -205,10 +147,7 @@ pub trait Algebra:
         None
     }
 
-    /// `self × factor + term`, rounded once.
-    fn mul_add(self, factor: Self, term: Self) -> Self;
-
-    /// `self + a × b`, rounded once: [`Algebra::mul_add`] for formulas in which the sum is first.
+    /// `self + a × b`, rounded once: [`Arithmetic::mul_add`] for formulas in which the sum is first.
     #[inline(always)]
     fn add_product(self, a: Self, b: Self) -> Self {
         a.mul_add(b, self)
@@ -241,45 +180,6 @@ pub trait Algebra:
 
 impl<R: Real> Algebra for R {
     #[inline(always)]
-    fn splat(value: f64) -> Self {
-        R::splat(value)
-    }
-
-    #[inline(always)]
-    fn sqrt(self) -> Self {
-        Real::sqrt(self)
-    }
-
-    #[inline(always)]
-    fn abs(self) -> Self {
-        Real::abs(self)
-    }
-
-    #[inline(always)]
-    fn sign(self) -> Self {
-        Real::sign(self)
-    }
-
-    #[inline(always)]
-    fn larger(self, other: Self) -> Self {
-        Real::larger(self, other)
-    }
-
-    #[inline(always)]
-    fn compared(self, relation: Relation, other: Self) -> Self {
-        match relation {
-            Relation::Less => self.less(other),
-            Relation::AtMost => self.at_most(other),
-            Relation::Equal => self.equals(other),
-        }
-    }
-
-    #[inline(always)]
-    fn choose(self, then: Self, otherwise: Self) -> Self {
-        Real::choose(self, then, otherwise)
-    }
-
-    #[inline(always)]
     fn function(self, function: Function) -> Self {
         match function {
             // Inlined, loops over them are compiled for vectors.
@@ -295,38 +195,13 @@ impl<R: Real> Algebra for R {
     }
 
     #[inline(always)]
-    fn sum(self) -> Self {
-        Real::sum(self)
-    }
-
-    #[inline(always)]
-    fn mean(self) -> Self {
-        Real::mean(self)
-    }
-
-    #[inline(always)]
-    fn norm(self) -> Self {
-        Real::norm(self)
-    }
-
-    #[inline(always)]
     fn block_mean(self) -> Self {
-        Real::mean(self)
+        self.mean()
     }
 
     #[inline(always)]
     fn orthogonal(self) -> Self {
         orthogonal_column(self, 2.0)
-    }
-
-    #[inline(always)]
-    fn exchanged(self) -> Self {
-        Real::exchanged(self)
-    }
-
-    #[inline(always)]
-    fn mul_add(self, factor: Self, term: Self) -> Self {
-        Real::mul_add(self, factor, term)
     }
 
     #[inline(always)]

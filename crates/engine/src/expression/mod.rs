@@ -8,10 +8,11 @@ pub(crate) mod compile;
 pub mod print;
 mod record;
 
+pub use crate::lanes::{Arithmetic, Relation};
 pub(crate) use algebra::orthogonal_column;
 pub use algebra::{
     Algebra, ArrowRole, AverageWeight, AxesFunction, Condition, Fold, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON,
-    NEWTON_SCHULZ_STEPS, PartRole, RatioCorrection, Relation, Scalar, StepArrow, StepPart,
+    NEWTON_SCHULZ_STEPS, PartRole, RatioCorrection, Scalar, StepArrow, StepPart,
 };
 pub use record::{Recorded, Tape, Traced};
 
@@ -238,17 +239,17 @@ pub enum Op<T> {
     Abs(T),
     Sign(T),
     Function(Function, T),
-    /// [`Algebra::norm`]
+    /// [`Arithmetic::norm`]
     Norm(T),
-    /// [`Algebra::mean`]
+    /// [`Arithmetic::mean`]
     Mean(T),
-    /// [`Algebra::sum`]
+    /// [`Arithmetic::sum`]
     Sum(T),
     /// [`Algebra::block_mean`]
     BlockMean(T),
     /// [`Algebra::orthogonal`]
     Orthogonal(T),
-    /// [`Algebra::exchanged`]
+    /// [`Arithmetic::exchanged`]
     Exchanged(T),
     /// The gradient at other parameters.
     GradientAt(T),
@@ -259,7 +260,7 @@ pub enum Op<T> {
     Mul(T, T),
     Div(T, T),
     Pow(T, T),
-    /// [`Algebra::larger`]
+    /// [`Arithmetic::larger`]
     Larger(T, T),
     /// [`Algebra::maximum`]
     Max(T, T),

@@ -6,8 +6,8 @@
 //! puts the brackets. A new style is a type with [`Style::constant`], [`Style::input`] and [`Style::operation`]: the
 //! last one handles what the style writes in its own way, and leaves the rest to [`Signs::write`].
 
-use super::algebra::{AverageWeight, RatioCorrection, Relation};
-use super::{Dependence, Graph, Input, Node, NodeId, Op};
+use super::algebra::{AverageWeight, RatioCorrection};
+use super::{Dependence, Graph, Input, Node, NodeId, Op, Relation};
 
 /// The binding strength of expressions, from the loosest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

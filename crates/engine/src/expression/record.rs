@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use super::algebra::{
-    Algebra, AverageWeight, AxesFunction, Fold, Function, RatioCorrection, Relation, Scalar, StepArrow, StepPart,
+    Algebra, AverageWeight, AxesFunction, Fold, Function, RatioCorrection, Scalar, StepArrow, StepPart,
 };
 use super::{Graph, Input, Node, NodeId, Op};
-use crate::lanes::{Lanes, Planar};
+use crate::lanes::{Arithmetic, Lanes, Planar, Relation};
 
 /// The record of a computation, in its order.
 #[derive(Debug)]
@@ -140,7 +140,7 @@ impl Neg for Traced<'_> {
     }
 }
 
-impl Algebra for Traced<'_> {
+impl Arithmetic for Traced<'_> {
     fn splat(value: f64) -> Self {
         Traced::Constant(value)
     }
@@ -153,20 +153,16 @@ impl Algebra for Traced<'_> {
         Traced::of(Op::Abs(self))
     }
 
+    fn mul_add(self, factor: Self, term: Self) -> Self {
+        Traced::of(Op::MulAdd(self, factor, term))
+    }
+
     fn sign(self) -> Self {
         Traced::of(Op::Sign(self))
     }
 
     fn larger(self, other: Self) -> Self {
         Traced::of(Op::Larger(self, other))
-    }
-
-    fn maximum(self, other: Self) -> Self {
-        Traced::of(Op::Max(self, other))
-    }
-
-    fn minimum(self, other: Self) -> Self {
-        Traced::of(Op::Min(self, other))
     }
 
     fn compared(self, relation: Relation, other: Self) -> Self {
@@ -177,17 +173,9 @@ impl Algebra for Traced<'_> {
         Traced::of(Op::Select(self, then, otherwise))
     }
 
-    fn function(self, function: Function) -> Self {
-        Traced::of(Op::Function(function, self))
-    }
-
-    fn power(self, exponent: Self) -> Self {
-        Traced::of(Op::Pow(self, exponent))
-    }
-
-    fn sum(self) -> Self {
+    fn norm(self) -> Self {
         let [x, y] = self.values();
-        Traced::with_values(Op::Sum(self), [x + y; 2])
+        Traced::with_values(Op::Norm(self), [x.mul_add(x, y * y).sqrt(); 2])
     }
 
     fn mean(self) -> Self {
@@ -195,9 +183,32 @@ impl Algebra for Traced<'_> {
         Traced::with_values(Op::Mean(self), [0.5 * (x + y); 2])
     }
 
-    fn norm(self) -> Self {
+    fn sum(self) -> Self {
         let [x, y] = self.values();
-        Traced::with_values(Op::Norm(self), [x.mul_add(x, y * y).sqrt(); 2])
+        Traced::with_values(Op::Sum(self), [x + y; 2])
+    }
+
+    fn exchanged(self) -> Self {
+        let [x, y] = self.values();
+        Traced::with_values(Op::Exchanged(self), [y, x])
+    }
+}
+
+impl Algebra for Traced<'_> {
+    fn maximum(self, other: Self) -> Self {
+        Traced::of(Op::Max(self, other))
+    }
+
+    fn minimum(self, other: Self) -> Self {
+        Traced::of(Op::Min(self, other))
+    }
+
+    fn function(self, function: Function) -> Self {
+        Traced::of(Op::Function(function, self))
+    }
+
+    fn power(self, exponent: Self) -> Self {
+        Traced::of(Op::Pow(self, exponent))
     }
 
     fn block_mean(self) -> Self {
@@ -211,11 +222,6 @@ impl Algebra for Traced<'_> {
         Traced::with_values(Op::Orthogonal(self), values)
     }
 
-    fn exchanged(self) -> Self {
-        let [x, y] = self.values();
-        Traced::with_values(Op::Exchanged(self), [y, x])
-    }
-
     fn by_shape(matrix: Self, other: impl FnOnce() -> Self) -> Self {
         match matrix.tape() {
             Some(tape) if tape.has_shapes => Traced::with_values(Op::ByShape(matrix, other()), matrix.values()),
@@ -227,10 +233,6 @@ impl Algebra for Traced<'_> {
         let [a, b, c] = operands;
         let is_recorded = a.tape().is_some_and(|tape| tape.is_of_all_steps);
         is_recorded.then(|| Traced::with_values(Op::OfAxes(function, a, b, c), a.values()))
-    }
-
-    fn mul_add(self, factor: Self, term: Self) -> Self {
-        Traced::of(Op::MulAdd(self, factor, term))
     }
 
     fn add_product(self, a: Self, b: Self) -> Self {

@@ -1,11 +1,10 @@
 use super::{Definition, HomeView, LandscapeInfo, ROTATION};
 use crate::expression::Algebra;
-use crate::loss::Loss;
 
 /// Beale's function: `L = (1.5 − u + uv)² + (2.25 − u + uv²)² + (2.625 − u + uv³)²` (Beale, 1958).
 pub struct Beale;
 
-impl Definition for Beale {
+impl Definition<0> for Beale {
     const INFO: LandscapeInfo = LandscapeInfo {
         name: "Beale",
         formula: "(1.5 − u + uv)² + (2.25 − u + uv²)² + (2.625 − u + uv³)²",
@@ -16,12 +15,8 @@ impl Definition for Beale {
         start: [1.0, 1.0],
         home: HomeView { center: [0.5, 0.5], width: 12.0 },
     };
-}
 
-impl Loss for Beale {
-    const PARAMETERS: usize = 0;
-
-    fn loss<A: Algebra>(_parameters: &[A], [u, v]: [A; 2]) -> A {
+    fn loss<A: Algebra>([]: [A; 0], [u, v]: [A; 2]) -> A {
         let part = |of: f64, power: A| {
             let part = A::splat(of) - u + u * power;
             part * part

@@ -1,13 +1,12 @@
 use super::{DEPTH, Definition, HomeView, LandscapeInfo, ROTATION, SHARPNESS, SLOPE, SPREAD};
 use crate::expression::Algebra;
-use crate::loss::Loss;
 use crate::quantity::Range;
 use crate::setting::SettingInfo;
 
 /// A narrowing valley with a minimum at (U, 0): `L = (a/2) u²v² − cu + cu²/(2U)`.
 pub struct BoundedValley;
 
-impl Definition for BoundedValley {
+impl Definition<3> for BoundedValley {
     const INFO: LandscapeInfo = LandscapeInfo {
         name: "Bounded valley",
         formula: "(a/2) u²v² − cu + cu²/(2U)",
@@ -27,13 +26,8 @@ impl Definition for BoundedValley {
         start: [0.0, 0.0],
         home: HomeView { center: [1.0, 0.5], width: 7.5 },
     };
-}
 
-impl Loss for BoundedValley {
-    const PARAMETERS: usize = 3;
-
-    fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
-        let &[a, c, length] = parameters else { unreachable!("the table has a parameter each") };
+    fn loss<A: Algebra>([a, c, length]: [A; 3], [u, v]: [A; 2]) -> A {
         let wall = u * v;
         A::splat(0.5) * a * wall * wall - c * u + A::splat(0.5) * c * u * u / length
     }

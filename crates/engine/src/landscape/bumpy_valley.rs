@@ -1,13 +1,12 @@
 use super::{DEPTH, Definition, HomeView, LandscapeInfo, ROTATION, SHARPNESS, SLOPE, SPREAD};
 use crate::expression::{Algebra, Function};
-use crate::loss::Loss;
 use crate::quantity::Range;
 use crate::setting::SettingInfo;
 
 /// A narrowing valley with barriers on its floor: `L = (a/2) u²v² − cu + h(1 − cos ku)`.
 pub struct BumpyValley;
 
-impl Definition for BumpyValley {
+impl Definition<4> for BumpyValley {
     const INFO: LandscapeInfo = LandscapeInfo {
         name: "Bumpy valley",
         formula: "(a/2) u²v² − cu + h(1 − cos ku)",
@@ -30,13 +29,8 @@ impl Definition for BumpyValley {
         start: [0.0, 0.0],
         home: HomeView { center: [0.9, 0.5], width: 3.0 },
     };
-}
 
-impl Loss for BumpyValley {
-    const PARAMETERS: usize = 4;
-
-    fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
-        let &[a, c, height, wavenumber] = parameters else { unreachable!("the table has a parameter each") };
+    fn loss<A: Algebra>([a, c, height, wavenumber]: [A; 4], [u, v]: [A; 2]) -> A {
         let wall = u * v;
         let barrier = height * (A::splat(1.0) - (wavenumber * u).function(Function::Cos));
         A::splat(0.5) * a * wall * wall - c * u + barrier

@@ -2,7 +2,7 @@
 
 use crate::elementary::cos_sin;
 use crate::instructions::{OfSet, OwnFunction, VectorSet, vectorized};
-use crate::lanes::{Lanes, Real, Vector};
+use crate::lanes::{Arithmetic, Lanes, Real, Vector};
 use crate::loss::BoundLoss;
 
 /// A landscape with values of its parameters, which evaluates losses and derivatives.

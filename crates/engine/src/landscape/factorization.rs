@@ -1,11 +1,10 @@
 use super::{Definition, HomeView, LandscapeInfo, ROTATION};
 use crate::expression::Algebra;
-use crate::loss::Loss;
 
 /// The factorization of a number: `L = ½(1 − uv)²`, with its minima on the curve uv = 1.
 pub struct Factorization;
 
-impl Definition for Factorization {
+impl Definition<0> for Factorization {
     const INFO: LandscapeInfo = LandscapeInfo {
         name: "Factorization",
         formula: "½(1 − uv)²",
@@ -16,12 +15,8 @@ impl Definition for Factorization {
         start: [2.0, 0.1],
         home: HomeView { center: [0.0, 0.0], width: 9.0 },
     };
-}
 
-impl Loss for Factorization {
-    const PARAMETERS: usize = 0;
-
-    fn loss<A: Algebra>(_parameters: &[A], [u, v]: [A; 2]) -> A {
+    fn loss<A: Algebra>([]: [A; 0], [u, v]: [A; 2]) -> A {
         let rest = A::splat(1.0) - u * v;
         A::splat(0.5) * rest * rest
     }

@@ -1,11 +1,10 @@
 use super::{Definition, HomeView, LandscapeInfo, ROTATION};
 use crate::expression::Algebra;
-use crate::loss::Loss;
 
 /// Himmelblau's function: `L = (u² + v − 11)² + (u + v² − 7)²` (Himmelblau, 1972).
 pub struct Himmelblau;
 
-impl Definition for Himmelblau {
+impl Definition<0> for Himmelblau {
     const INFO: LandscapeInfo = LandscapeInfo {
         name: "Himmelblau",
         formula: "(u² + v − 11)² + (u + v² − 7)²",
@@ -16,12 +15,8 @@ impl Definition for Himmelblau {
         start: [0.0, 0.0],
         home: HomeView { center: [0.0, 0.0], width: 16.5 },
     };
-}
 
-impl Loss for Himmelblau {
-    const PARAMETERS: usize = 0;
-
-    fn loss<A: Algebra>(_parameters: &[A], [u, v]: [A; 2]) -> A {
+    fn loss<A: Algebra>([]: [A; 0], [u, v]: [A; 2]) -> A {
         let (first, second) = (u * u + v - A::splat(11.0), u + v * v - A::splat(7.0));
         first * first + second * second
     }

@@ -16,15 +16,24 @@ pub use spec::{CompiledLandscape, LandscapeFormula, LandscapeSpec, StartPosition
 
 use std::sync::LazyLock;
 
+use crate::expression::Algebra;
 use crate::identifier;
 use crate::language::{Token, TokenKind, tokens};
-use crate::loss::{Loss, LossProgram};
+use crate::loss::LossProgram;
 use crate::quantity::Range;
 use crate::setting::{Extent, SettingInfo};
 
-/// A built-in landscape.
-pub trait Definition: Loss {
+/// A built-in landscape, with so many parameters of its loss.
+pub trait Definition<const PARAMETERS: usize> {
     const INFO: LandscapeInfo;
+
+    /// The loss, written once for all kinds of numbers.
+    fn loss<A: Algebra>(parameters: [A; PARAMETERS], at: [A; 2]) -> A;
+}
+
+/// Whether the table of a landscape has an entry for each parameter of its loss, and the rotation.
+const fn has_whole_table<const PARAMETERS: usize, L: Definition<PARAMETERS>>() -> bool {
+    L::INFO.parameters.len() == PARAMETERS + 1
 }
 
 /// The description of a landscape, besides its loss.
@@ -87,7 +96,7 @@ macro_rules! landscapes {
 
             pub fn info(self) -> &'static LandscapeInfo {
                 match self {
-                    $(LandscapeKind::$landscape => const { &<$landscape as Definition>::INFO },)*
+                    $(LandscapeKind::$landscape => const { &<$landscape as Definition<_>>::INFO },)*
                     LandscapeKind::Formula(formula) => formula.info(),
                 }
             }
@@ -95,7 +104,9 @@ macro_rules! landscapes {
             pub fn program(self) -> &'static LossProgram {
                 match self {
                     $(LandscapeKind::$landscape => {
-                        static PROGRAM: LazyLock<LossProgram> = LazyLock::new(LossProgram::record::<$landscape>);
+                        static PROGRAM: LazyLock<LossProgram> = LazyLock::new(|| {
+                            LossProgram::record(|parameters, at| <$landscape as Definition<_>>::loss(parameters, at))
+                        });
                         &PROGRAM
                     })*
                     LandscapeKind::Formula(formula) => formula.program(),
@@ -104,7 +115,7 @@ macro_rules! landscapes {
         }
 
         $(
-            const _: () = assert!(<$landscape as Definition>::INFO.parameters.len() == <$landscape as Loss>::PARAMETERS + 1);
+            const _: () = assert!(has_whole_table::<_, $landscape>());
         )*
     };
 }

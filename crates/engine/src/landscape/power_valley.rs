@@ -1,6 +1,5 @@
 use super::{DEPTH, Definition, HomeView, LandscapeInfo, ROTATION, SHARPNESS, SLOPE, SPREAD};
 use crate::expression::Algebra;
-use crate::loss::Loss;
 use crate::quantity::Range;
 use crate::setting::SettingInfo;
 
@@ -8,7 +7,7 @@ use crate::setting::SettingInfo;
 /// valley.
 pub struct PowerValley;
 
-impl Definition for PowerValley {
+impl Definition<3> for PowerValley {
     const INFO: LandscapeInfo = LandscapeInfo {
         name: "Power valley",
         formula: "(a/2) |u|ᵖ v² − cu",
@@ -27,13 +26,8 @@ impl Definition for PowerValley {
         start: [0.0, 0.0],
         home: HomeView { center: [0.9, 0.5], width: 3.0 },
     };
-}
 
-impl Loss for PowerValley {
-    const PARAMETERS: usize = 3;
-
-    fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
-        let &[a, c, p] = parameters else { unreachable!("the table has a parameter each") };
+    fn loss<A: Algebra>([a, c, p]: [A; 3], [u, v]: [A; 2]) -> A {
         A::splat(0.5) * a * u.abs().power(p) * v * v - c * u
     }
 }

@@ -1,13 +1,12 @@
 use super::{Definition, HomeView, LandscapeInfo, ROTATION};
 use crate::expression::Algebra;
-use crate::loss::Loss;
 use crate::quantity::Range;
 use crate::setting::SettingInfo;
 
 /// A quadratic bowl: `L = ½(u² + κv²)`.
 pub struct Quadratic;
 
-impl Definition for Quadratic {
+impl Definition<1> for Quadratic {
     const INFO: LandscapeInfo = LandscapeInfo {
         name: "Quadratic",
         formula: "½(u² + κv²)",
@@ -25,13 +24,8 @@ impl Definition for Quadratic {
         start: [1.5, 0.5],
         home: HomeView { center: [0.0, 0.0], width: 6.0 },
     };
-}
 
-impl Loss for Quadratic {
-    const PARAMETERS: usize = 1;
-
-    fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
-        let &[kappa] = parameters else { unreachable!("the table has a parameter each") };
+    fn loss<A: Algebra>([kappa]: [A; 1], [u, v]: [A; 2]) -> A {
         A::splat(0.5) * (u * u + kappa * v * v)
     }
 }

@@ -2,14 +2,13 @@ use std::f64::consts::TAU;
 
 use super::{Definition, HomeView, LandscapeInfo, ROTATION};
 use crate::expression::{Algebra, Function};
-use crate::loss::Loss;
 use crate::quantity::Range;
 use crate::setting::SettingInfo;
 
 /// Rastrigin's function: `L = 2A + u² − A cos 2πu + v² − A cos 2πv` (Rastrigin, 1974).
 pub struct Rastrigin;
 
-impl Definition for Rastrigin {
+impl Definition<1> for Rastrigin {
     const INFO: LandscapeInfo = LandscapeInfo {
         name: "Rastrigin",
         formula: "2A + u² − A cos 2πu + v² − A cos 2πv",
@@ -26,13 +25,8 @@ impl Definition for Rastrigin {
         start: [2.6, 1.8],
         home: HomeView { center: [0.0, 0.0], width: 12.0 },
     };
-}
 
-impl Loss for Rastrigin {
-    const PARAMETERS: usize = 1;
-
-    fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
-        let &[amplitude] = parameters else { unreachable!("the table has a parameter each") };
+    fn loss<A: Algebra>([amplitude]: [A; 1], [u, v]: [A; 2]) -> A {
         let part = |at: A| at * at - amplitude * (A::splat(TAU) * at).function(Function::Cos);
         A::splat(2.0) * amplitude + part(u) + part(v)
     }

@@ -1,6 +1,5 @@
 use super::{Coordinate, DEPTH, Definition, HomeView, LandscapeInfo, LandscapeMetric, ROTATION, SHARPNESS, SLOPE};
 use crate::expression::{Algebra, Function};
-use crate::loss::Loss;
 use crate::quantity::Range;
 use crate::setting::SettingInfo;
 
@@ -8,7 +7,7 @@ use crate::setting::SettingInfo;
 /// [arXiv:2410.05192](https://arxiv.org/abs/2410.05192)).
 pub struct River;
 
-impl Definition for River {
+impl Definition<5> for River {
     const INFO: LandscapeInfo = LandscapeInfo {
         name: "River",
         formula: "(a/2)(1 + bu²)(v − A sin ku)² − cu",
@@ -42,15 +41,8 @@ impl Definition for River {
         start: [0.0, 0.0],
         home: HomeView { center: [2.0, 0.0], width: 7.5 },
     };
-}
 
-impl Loss for River {
-    const PARAMETERS: usize = 5;
-
-    fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
-        let &[a, c, narrowing, amplitude, wavenumber] = parameters else {
-            unreachable!("the table has a parameter each")
-        };
+    fn loss<A: Algebra>([a, c, narrowing, amplitude, wavenumber]: [A; 5], [u, v]: [A; 2]) -> A {
         let across = v - amplitude * (wavenumber * u).function(Function::Sin);
         A::splat(0.5) * a * (A::splat(1.0) + narrowing * u * u) * across * across - c * u
     }

@@ -1,6 +1,5 @@
 use super::{Definition, HomeView, LandscapeInfo, ROTATION};
 use crate::expression::Algebra;
-use crate::loss::Loss;
 use crate::quantity::Range;
 use crate::setting::SettingInfo;
 
@@ -8,7 +7,7 @@ use crate::setting::SettingInfo;
 /// 1960](https://doi.org/10.1093/comjnl/3.3.175)).
 pub struct Rosenbrock;
 
-impl Definition for Rosenbrock {
+impl Definition<1> for Rosenbrock {
     const INFO: LandscapeInfo = LandscapeInfo {
         name: "Rosenbrock",
         formula: "(1 − u)² + b(v − u²)²",
@@ -26,13 +25,8 @@ impl Definition for Rosenbrock {
         start: [-1.2, 1.0],
         home: HomeView { center: [0.0, 1.0], width: 6.0 },
     };
-}
 
-impl Loss for Rosenbrock {
-    const PARAMETERS: usize = 1;
-
-    fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
-        let &[b] = parameters else { unreachable!("the table has a parameter each") };
+    fn loss<A: Algebra>([b]: [A; 1], [u, v]: [A; 2]) -> A {
         let (along, across) = (A::splat(1.0) - u, v - u * u);
         along * along + b * across * across
     }

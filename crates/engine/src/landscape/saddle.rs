@@ -1,11 +1,10 @@
 use super::{Definition, HomeView, LandscapeInfo, ROTATION};
 use crate::expression::Algebra;
-use crate::loss::Loss;
 
 /// A saddle between two minima: `L = ½(u² − v²) + ¼v⁴`.
 pub struct Saddle;
 
-impl Definition for Saddle {
+impl Definition<0> for Saddle {
     const INFO: LandscapeInfo = LandscapeInfo {
         name: "Saddle",
         formula: "½(u² − v²) + ¼v⁴",
@@ -16,12 +15,8 @@ impl Definition for Saddle {
         start: [1.0, 0.0],
         home: HomeView { center: [0.0, 0.0], width: 6.0 },
     };
-}
 
-impl Loss for Saddle {
-    const PARAMETERS: usize = 0;
-
-    fn loss<A: Algebra>(_parameters: &[A], [u, v]: [A; 2]) -> A {
+    fn loss<A: Algebra>([]: [A; 0], [u, v]: [A; 2]) -> A {
         let square = v * v;
         A::splat(0.5) * (u * u - square) + A::splat(0.25) * square * square
     }

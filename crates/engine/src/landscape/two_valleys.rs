@@ -1,6 +1,5 @@
 use super::{Coordinate, DEPTH, Definition, HomeView, LandscapeInfo, LandscapeMetric, ROTATION, SHARPNESS, SLOPE};
 use crate::expression::{Algebra, Function, Relation};
-use crate::loss::Loss;
 use crate::quantity::Range;
 use crate::setting::SettingInfo;
 
@@ -8,7 +7,7 @@ use crate::setting::SettingInfo;
 /// (a/2)(v − d)² − cu` and a narrow, steep `L₂ = (ra/2)(v + d)² − scu`.
 pub struct TwoValleys;
 
-impl Definition for TwoValleys {
+impl Definition<6> for TwoValleys {
     const INFO: LandscapeInfo = LandscapeInfo {
         name: "Two valleys",
         formula: "−τ ln(e^(−L₁/τ) + e^(−L₂/τ)), L₁ = (a/2)(v − d)² − cu, L₂ = (ra/2)(v + d)² − scu",
@@ -48,15 +47,8 @@ impl Definition for TwoValleys {
         start: [0.0, 0.0],
         home: HomeView { center: [2.0, 0.0], width: 6.0 },
     };
-}
 
-impl Loss for TwoValleys {
-    const PARAMETERS: usize = 6;
-
-    fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
-        let &[a, c, sharpness_ratio, slope_ratio, separation, softness] = parameters else {
-            unreachable!("the table has a parameter each")
-        };
+    fn loss<A: Algebra>([a, c, sharpness_ratio, slope_ratio, separation, softness]: [A; 6], [u, v]: [A; 2]) -> A {
         let (wide, narrow) = (v - separation, v + separation);
         let first = A::splat(0.5) * a * wide * wide - c * u;
         let second = A::splat(0.5) * sharpness_ratio * a * narrow * narrow - slope_ratio * c * u;

@@ -1,11 +1,10 @@
 use super::{DEPTH, Definition, HomeView, LandscapeInfo, ROTATION, SHARPNESS, SLOPE, SPREAD};
 use crate::expression::Algebra;
-use crate::loss::Loss;
 
 /// The narrowing valley of the FOCUS paper (section "Toy model", equation 1): `L = (a/2) u²v² − cu`.
 pub struct Valley;
 
-impl Definition for Valley {
+impl Definition<2> for Valley {
     const INFO: LandscapeInfo = LandscapeInfo {
         name: "Narrowing valley",
         formula: "(a/2) u²v² − cu",
@@ -16,13 +15,8 @@ impl Definition for Valley {
         start: [0.0, 0.0],
         home: HomeView { center: [0.9, 0.5], width: 3.0 },
     };
-}
 
-impl Loss for Valley {
-    const PARAMETERS: usize = 2;
-
-    fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
-        let &[a, c] = parameters else { unreachable!("the table has a parameter each") };
+    fn loss<A: Algebra>([a, c]: [A; 2], [u, v]: [A; 2]) -> A {
         let wall = u * v;
         A::splat(0.5) * a * wall * wall - c * u
     }

@@ -34,11 +34,33 @@ pub fn each<T: Copy, U: Copy, const N: usize>(from: [T; N], convert: impl Fn(T) 
     array(|index| convert(from[index]))
 }
 
-/// A real number, or a vector of them on which every operation acts lane by lane.
-pub trait Real:
+/// A relation between two numbers; none holds where either is NaN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Relation {
+    Less,
+    AtMost,
+    Equal,
+}
+
+impl Relation {
+    pub fn sign(self) -> &'static str {
+        match self {
+            Relation::Less => "<",
+            Relation::AtMost => "≤",
+            Relation::Equal => "=",
+        }
+    }
+}
+
+/// The arithmetic of numbers, of vectors of them, and of numbers that record what is computed.
+///
+/// Operations act on each element of a parameter alone, but for [`Arithmetic::norm`], [`Arithmetic::sum`],
+/// [`Arithmetic::mean`] and [`Arithmetic::exchanged`]. A rule that uses one of these
+/// [needs](crate::optimizer::RuleInfo::needs) [`Need::WholeParameter`](crate::optimizer::Need::WholeParameter).
+pub trait Arithmetic:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
-    /// The value in every lane.
+    /// The same value in every lane and for every parameter.
     fn splat(value: f64) -> Self;
 
     fn sqrt(self) -> Self;
@@ -48,6 +70,47 @@ pub trait Real:
     /// `self × factor + term`, rounded once. Slow without such an instruction of the processor.
     fn mul_add(self, factor: Self, term: Self) -> Self;
 
+    /// −1, 0 or 1; `sign(±0) = 0` and `sign(NaN) = NaN`, unlike [`f64::signum`].
+    fn sign(self) -> Self;
+
+    /// The larger of two numbers; `other` if either is NaN.
+    fn larger(self, other: Self) -> Self;
+
+    /// 1 where the relation of this to `other` holds, else 0.
+    fn compared(self, relation: Relation, other: Self) -> Self;
+
+    /// `then` where this is not 0, else `otherwise`.
+    fn choose(self, then: Self, otherwise: Self) -> Self;
+
+    /// `‖self‖`, the Euclidean norm over the whole parameter (a matrix or vector; x and y of a number that holds both),
+    /// the same for each element.
+    #[inline(always)]
+    fn norm(self) -> Self {
+        self.abs()
+    }
+
+    /// The mean over the whole parameter, the same for each element.
+    #[inline(always)]
+    fn mean(self) -> Self {
+        self
+    }
+
+    /// The sum over the whole parameter, the same for each element.
+    #[inline(always)]
+    fn sum(self) -> Self {
+        self
+    }
+
+    /// (y, x) of a number that holds (x, y): with it, a symmetric matrix of 2 × 2 is two numbers, its diagonal and its
+    /// off-diagonal entry, twice. A rule that uses it needs [`Need::Axes`](crate::optimizer::Need::Axes).
+    #[inline(always)]
+    fn exchanged(self) -> Self {
+        self
+    }
+}
+
+/// A real number, or a vector of them on which every operation acts lane by lane.
+pub trait Real: Arithmetic {
     /// `self / (factor × √square + term)`. Vectors of singles compute it to 1e-6, without the processor's divider, for
     /// a divisor from 1e-37 to 1e37 and a square that is a normal number, or whose root is negligible compared with
     /// `term`.
@@ -56,59 +119,16 @@ pub trait Real:
         self / square.sqrt().mul_add(factor, term)
     }
 
-    /// −1, 0 or 1; `sign(±0) = 0` and `sign(NaN) = NaN`, unlike [`f64::signum`].
-    fn sign(self) -> Self;
-
-    /// The larger of two numbers; `other` if either is NaN.
-    fn larger(self, other: Self) -> Self;
-
-    /// 1 where this is less than `other`, else 0; 0 if either is NaN.
-    fn less(self, other: Self) -> Self;
-
-    /// 1 where this is at most `other`, else 0; 0 if either is NaN.
-    fn at_most(self, other: Self) -> Self;
-
-    /// 1 where this equals `other`, else 0; 0 if either is NaN.
-    fn equals(self, other: Self) -> Self;
-
-    /// `then` where this is not 0, else `otherwise`.
-    fn choose(self, then: Self, otherwise: Self) -> Self;
-
     /// Applies a function to each lane.
     fn of_each(self, function: fn(f64) -> f64) -> Self;
 
     /// Applies a function to each lane and that of another vector.
     fn of_each_pair(self, other: Self, function: fn(f64, f64) -> f64) -> Self;
-
-    /// The Euclidean norm over the parameter: over x and y if the number holds both ([`Planar::Both`]), else the
-    /// absolute value.
-    #[inline(always)]
-    fn norm(self) -> Self {
-        self.abs()
-    }
-
-    /// The mean over the parameter: over x and y if the number holds both, else itself.
-    #[inline(always)]
-    fn mean(self) -> Self {
-        self
-    }
-
-    /// Exchanges x and y if the number holds both, else returns itself.
-    #[inline(always)]
-    fn exchanged(self) -> Self {
-        self
-    }
-
-    /// The sum over the parameter: over x and y if the number holds both, else itself.
-    #[inline(always)]
-    fn sum(self) -> Self {
-        self
-    }
 }
 
 macro_rules! plain_number {
     ($number:ty) => {
-        impl Real for $number {
+        impl Arithmetic for $number {
             #[inline(always)]
             fn splat(value: f64) -> Self {
                 value as $number
@@ -146,25 +166,22 @@ macro_rules! plain_number {
             }
 
             #[inline(always)]
-            fn less(self, other: Self) -> Self {
-                if self < other { 1.0 } else { 0.0 }
-            }
-
-            #[inline(always)]
-            fn at_most(self, other: Self) -> Self {
-                if self <= other { 1.0 } else { 0.0 }
-            }
-
-            #[inline(always)]
-            fn equals(self, other: Self) -> Self {
-                if self == other { 1.0 } else { 0.0 }
+            fn compared(self, relation: Relation, other: Self) -> Self {
+                let holds = match relation {
+                    Relation::Less => self < other,
+                    Relation::AtMost => self <= other,
+                    Relation::Equal => self == other,
+                };
+                if holds { 1.0 } else { 0.0 }
             }
 
             #[inline(always)]
             fn choose(self, then: Self, otherwise: Self) -> Self {
                 if self != 0.0 { then } else { otherwise }
             }
+        }
 
+        impl Real for $number {
             #[inline(always)]
             fn of_each(self, function: fn(f64) -> f64) -> Self {
                 function(f64::from(self)) as $number
@@ -299,7 +316,7 @@ macro_rules! vector {
             }
         }
 
-        impl<const N: usize> Real for Lanes<$number, N> {
+        impl<const N: usize> Arithmetic for Lanes<$number, N> {
             #[inline(always)]
             fn splat(value: f64) -> Self {
                 Lanes([value as $number; N])
@@ -322,7 +339,7 @@ macro_rules! vector {
 
             #[inline(always)]
             fn sign(self) -> Self {
-                self.map(Real::sign)
+                self.map(Arithmetic::sign)
             }
 
             #[inline(always)]
@@ -331,25 +348,17 @@ macro_rules! vector {
             }
 
             #[inline(always)]
-            fn less(self, other: Self) -> Self {
-                self.zip(other, Real::less)
-            }
-
-            #[inline(always)]
-            fn at_most(self, other: Self) -> Self {
-                self.zip(other, Real::at_most)
-            }
-
-            #[inline(always)]
-            fn equals(self, other: Self) -> Self {
-                self.zip(other, Real::equals)
+            fn compared(self, relation: Relation, other: Self) -> Self {
+                self.zip(other, |a, b| a.compared(relation, b))
             }
 
             #[inline(always)]
             fn choose(self, then: Self, otherwise: Self) -> Self {
                 Lanes::from_fn(|lane| self.0[lane].choose(then.0[lane], otherwise.0[lane]))
             }
+        }
 
+        impl<const N: usize> Real for Lanes<$number, N> {
             #[inline(always)]
             fn of_each(self, function: fn(f64) -> f64) -> Self {
                 self.map(|value| value.of_each(function))
@@ -479,7 +488,7 @@ impl<V: Real> Neg for Both<V> {
     }
 }
 
-impl<V: Real> Real for Both<V> {
+impl<V: Real> Arithmetic for Both<V> {
     #[inline(always)]
     fn splat(value: f64) -> Self {
         Both([V::splat(value); 2])
@@ -501,14 +510,6 @@ impl<V: Real> Real for Both<V> {
     }
 
     #[inline(always)]
-    fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
-        Both([
-            self.0[0].over_root(square.0[0], factor.0[0], term.0[0]),
-            self.0[1].over_root(square.0[1], factor.0[1], term.0[1]),
-        ])
-    }
-
-    #[inline(always)]
     fn sign(self) -> Self {
         Both([self.0[0].sign(), self.0[1].sign()])
     }
@@ -519,33 +520,13 @@ impl<V: Real> Real for Both<V> {
     }
 
     #[inline(always)]
-    fn less(self, other: Self) -> Self {
-        Both([self.0[0].less(other.0[0]), self.0[1].less(other.0[1])])
-    }
-
-    #[inline(always)]
-    fn at_most(self, other: Self) -> Self {
-        Both([self.0[0].at_most(other.0[0]), self.0[1].at_most(other.0[1])])
-    }
-
-    #[inline(always)]
-    fn equals(self, other: Self) -> Self {
-        Both([self.0[0].equals(other.0[0]), self.0[1].equals(other.0[1])])
+    fn compared(self, relation: Relation, other: Self) -> Self {
+        Both([self.0[0].compared(relation, other.0[0]), self.0[1].compared(relation, other.0[1])])
     }
 
     #[inline(always)]
     fn choose(self, then: Self, otherwise: Self) -> Self {
         Both([self.0[0].choose(then.0[0], otherwise.0[0]), self.0[1].choose(then.0[1], otherwise.0[1])])
-    }
-
-    #[inline(always)]
-    fn of_each(self, function: fn(f64) -> f64) -> Self {
-        Both([self.0[0].of_each(function), self.0[1].of_each(function)])
-    }
-
-    #[inline(always)]
-    fn of_each_pair(self, other: Self, function: fn(f64, f64) -> f64) -> Self {
-        Both([self.0[0].of_each_pair(other.0[0], function), self.0[1].of_each_pair(other.0[1], function)])
     }
 
     #[inline(always)]
@@ -570,6 +551,26 @@ impl<V: Real> Real for Both<V> {
     fn sum(self) -> Self {
         let [x, y] = self.0;
         Both([x + y; 2])
+    }
+}
+
+impl<V: Real> Real for Both<V> {
+    #[inline(always)]
+    fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
+        Both([
+            self.0[0].over_root(square.0[0], factor.0[0], term.0[0]),
+            self.0[1].over_root(square.0[1], factor.0[1], term.0[1]),
+        ])
+    }
+
+    #[inline(always)]
+    fn of_each(self, function: fn(f64) -> f64) -> Self {
+        Both([self.0[0].of_each(function), self.0[1].of_each(function)])
+    }
+
+    #[inline(always)]
+    fn of_each_pair(self, other: Self, function: fn(f64, f64) -> f64) -> Self {
+        Both([self.0[0].of_each_pair(other.0[0], function), self.0[1].of_each_pair(other.0[1], function)])
     }
 }
 

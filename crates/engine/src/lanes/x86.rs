@@ -11,7 +11,7 @@
 use std::arch::x86_64::{_CMP_EQ_OQ, _CMP_LE_OQ, _CMP_LT_OQ};
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Sub};
 
-use super::{Bits, Both, Lanes, Planar, Real, Singles, Vector, over_root, planar};
+use super::{Arithmetic, Bits, Both, Lanes, Planar, Real, Relation, Singles, Vector, over_root, planar};
 
 /// Operators that act register by register.
 macro_rules! operators {
@@ -37,7 +37,7 @@ macro_rules! vector {
     (
         $(#[$doc:meta])* $floats:ident $words:ident: $set:ident::$kind:ident($number:ident, $word:ident),
         [$($register:tt)*] of $per_register:literal, lanes: $lanes:literal
-        $(, $item:item)*
+        $(, $of_real:item)? $(; $of_both:item)*
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
@@ -64,7 +64,7 @@ macro_rules! vector {
             }
         }
 
-        impl Real for $floats {
+        impl Arithmetic for $floats {
             #[inline(always)]
             fn splat(value: f64) -> Self {
                 $floats([unsafe { $set::$kind::set(value as $number) }; $lanes / $per_register])
@@ -97,18 +97,19 @@ macro_rules! vector {
             }
 
             #[inline(always)]
-            fn less(self, other: Self) -> Self {
-                $floats(unsafe { [$($set::$kind::compare_as_number::<_CMP_LT_OQ>(self.0[$register], other.0[$register])),*] })
-            }
-
-            #[inline(always)]
-            fn at_most(self, other: Self) -> Self {
-                $floats(unsafe { [$($set::$kind::compare_as_number::<_CMP_LE_OQ>(self.0[$register], other.0[$register])),*] })
-            }
-
-            #[inline(always)]
-            fn equals(self, other: Self) -> Self {
-                $floats(unsafe { [$($set::$kind::compare_as_number::<_CMP_EQ_OQ>(self.0[$register], other.0[$register])),*] })
+            fn compared(self, relation: Relation, other: Self) -> Self {
+                macro_rules! compared {
+                    ($relation:ident) => {
+                        [$($set::$kind::compare_as_number::<$relation>(self.0[$register], other.0[$register])),*]
+                    };
+                }
+                $floats(unsafe {
+                    match relation {
+                        Relation::Less => compared!(_CMP_LT_OQ),
+                        Relation::AtMost => compared!(_CMP_LE_OQ),
+                        Relation::Equal => compared!(_CMP_EQ_OQ),
+                    }
+                })
             }
 
             #[inline(always)]
@@ -118,6 +119,10 @@ macro_rules! vector {
                 })
             }
 
+            $($of_both)*
+        }
+
+        impl Real for $floats {
             #[inline(always)]
             fn of_each(self, function: fn(f64) -> f64) -> Self {
                 Self::from_lanes(self.to_lanes().of_each(function))
@@ -128,7 +133,7 @@ macro_rules! vector {
                 Self::from_lanes(self.to_lanes().of_each_pair(other.to_lanes(), function))
             }
 
-            $($item)*
+            $($of_real)?
         }
 
         impl Vector<$lanes> for $floats {
@@ -278,19 +283,19 @@ macro_rules! singles {
             #[inline(always)]
             fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
                 over_root(self, square, factor, term)
-            },
+            };
             #[inline(always)]
             fn norm(self) -> Self {
                 norm_of_both::<$one>(self)
-            },
+            };
             #[inline(always)]
             fn mean(self) -> Self {
                 mean_of_both::<$one>(self)
-            },
+            };
             #[inline(always)]
             fn exchanged(self) -> Self {
                 exchanged_both::<$one>(self)
-            },
+            };
             #[inline(always)]
             fn sum(self) -> Self {
                 sum_of_both::<$one>(self)

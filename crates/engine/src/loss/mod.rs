@@ -22,20 +22,13 @@ use crate::elementary::cos_sin;
 use crate::expression::compile::{
     CodeGenerator, Excess, Instruction, Limits, Memory, Slot, UniformNumber, fused, uses,
 };
-use crate::expression::{Algebra, Graph, Input, Node, NodeId, Op, Tape, Traced};
-use crate::lanes::{Real, array};
+use crate::expression::{Graph, Input, Node, NodeId, Op, Tape, Traced};
+use crate::lanes::{Real, Relation, array};
 use crate::language::{Dialect, Parameter, ProgramError, parse};
 use expressions::{Expressions, LARGEST_EXPONENT, gradient};
 
 /// The most parameters of a loss. With the three numbers of the rotation they fill 16 numbers of a shader.
 pub const MOST_PARAMETERS: usize = 13;
-
-/// A built-in loss, written once for all kinds of numbers.
-pub trait Loss {
-    const PARAMETERS: usize;
-
-    fn loss<A: Algebra>(parameters: &[A], at: [A; 2]) -> A;
-}
 
 const LOSSES: Dialect = Dialect {
     given: &[("x", Input::X), ("y", Input::Y), ("phi", Input::Angle)],
@@ -64,12 +57,15 @@ pub struct LossProgram {
 }
 
 impl LossProgram {
-    pub fn record<L: Loss>() -> LossProgram {
+    /// Records a built-in loss of `N` parameters and a point in u and v.
+    pub fn record<const N: usize>(
+        loss: impl for<'t> Fn([Traced<'t>; N], [Traced<'t>; 2]) -> Traced<'t>,
+    ) -> LossProgram {
         let (tape, unknown) = (Tape::default(), [f64::NAN; 2]);
         let input = |input| tape.input(input, unknown);
         let [x, y, cos, sin] = [Input::X, Input::Y, Input::Cosine, Input::Sine].map(input);
-        let parameters: Vec<Traced<'_>> = (0..L::PARAMETERS).map(|index| input(Input::Parameter(index))).collect();
-        let loss = tape.id(L::loss(&parameters, [x * cos + y * sin, y * cos - x * sin]));
+        let parameters = std::array::from_fn(|index| input(Input::Parameter(index)));
+        let loss = tape.id(loss(parameters, [x * cos + y * sin, y * cos - x * sin]));
         let mut expressions = Expressions::new();
         let loss = expressions.copy(&tape.recorded().graph, loss);
         let program = LossProgram::of(&expressions, loss, None, Vec::new());
@@ -214,7 +210,7 @@ impl BoundLoss {
     #[inline(always)]
     pub fn loss_and_gradient<V: Real>(&self, at: [V; 2]) -> (V, [V; 2]) {
         let [loss, by_x, by_y] = self.program.0.gradient_code.run(&self.coefficients.gradient, &at);
-        let is_number = loss.equals(loss);
+        let is_number = loss.compared(Relation::Equal, loss);
         (loss, [is_number.choose(by_x, loss), is_number.choose(by_y, loss)])
     }
 

@@ -1,56 +1,36 @@
 //! These tests check the text of losses, and derivatives at corners and poles.
 
 use super::*;
-use crate::expression::Function;
-use crate::expression::Node;
+use crate::expression::{Algebra, Function, Node};
+use crate::lanes::Arithmetic;
 
-struct Rosenbrock;
-
-impl Loss for Rosenbrock {
-    const PARAMETERS: usize = 1;
-
-    fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
-        let (away, off) = (A::splat(1.0) - u, v - u * u);
-        away * away + parameters[0] * off * off
-    }
+fn rosenbrock<'t>([b]: [Traced<'t>; 1], [u, v]: [Traced<'t>; 2]) -> Traced<'t> {
+    let (away, off) = (Traced::splat(1.0) - u, v - u * u);
+    away * away + b * off * off
 }
 
-struct PowerValley;
-
-impl Loss for PowerValley {
-    const PARAMETERS: usize = 3;
-
-    fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
-        let [a, c, p] = parameters else { unreachable!() };
-        A::splat(0.5) * *a * u.abs().power(*p) * v * v - *c * u
-    }
+fn power_valley<'t>([a, c, p]: [Traced<'t>; 3], [u, v]: [Traced<'t>; 2]) -> Traced<'t> {
+    Traced::splat(0.5) * a * u.abs().power(p) * v * v - c * u
 }
 
-struct Rastrigin;
-
-impl Loss for Rastrigin {
-    const PARAMETERS: usize = 1;
-
-    fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
-        let a = parameters[0];
-        let wave = |u: A| (A::splat(2.0 * std::f64::consts::PI) * u).function(Function::Cos);
-        A::splat(2.0) * a + u * u - a * wave(u) + v * v - a * wave(v)
-    }
+fn rastrigin<'t>([a]: [Traced<'t>; 1], [u, v]: [Traced<'t>; 2]) -> Traced<'t> {
+    let wave = |u: Traced<'t>| (Traced::splat(2.0 * std::f64::consts::PI) * u).function(Function::Cos);
+    Traced::splat(2.0) * a + u * u - a * wave(u) + v * v - a * wave(v)
 }
 
 #[test]
 fn losses_and_gradients_are_written_in_the_language() {
     let written = |program: LossProgram, names: &[&str]| program.loss_text(names) + &program.gradient_text(names);
     assert_eq!(
-        written(LossProgram::record::<Rosenbrock>(), &["b"]),
+        written(LossProgram::record(rosenbrock), &["b"]),
         "L = (1 - u)^2 + b*(v - u^2)^2\nL_u = -4*b*(v - u^2)*u - 2*(1 - u)\nL_v = 2*b*(v - u^2)\n"
     );
     assert_eq!(
-        written(LossProgram::record::<PowerValley>(), &["a", "c", "p"]),
+        written(LossProgram::record(power_valley), &["a", "c", "p"]),
         "L = 0.5*a*abs(u)^p*v*v - c*u\nL_u = 0.5*a*p*v^2*(sign(u)*where(u, abs(u)^(p - 1), p == 1)) - c\nL_v = a*abs(u)^p*v\n"
     );
     assert_eq!(
-        written(LossProgram::record::<Rastrigin>(), &["A"]),
+        written(LossProgram::record(rastrigin), &["A"]),
         "L = 2*A + u^2 - A*cos(2*pi*u) + v^2 - A*cos(2*pi*v)\n\
          L_u = 2*pi*A*sin(2*pi*u) + 2*u\nL_v = 2*pi*A*sin(2*pi*v) + 2*v\n"
     );
@@ -64,7 +44,7 @@ fn losses_and_gradients_are_written_in_the_language() {
 
 #[test]
 fn powers_of_sizes_have_their_derivatives_at_zero() {
-    let program = Box::leak(Box::new(LossProgram::record::<PowerValley>()));
+    let program = Box::leak(Box::new(LossProgram::record(power_valley)));
     for (p, curvature) in
         [(0.0, 0.0), (0.5, 0.0), (0.999, 0.0), (1.0, 0.0), (1.5, 0.0), (2.0, 10.0), (2.5, 0.0), (3.0, 0.0)]
     {

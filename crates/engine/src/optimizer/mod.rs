@@ -44,8 +44,9 @@ mod step;
 mod trace;
 
 pub use crate::expression::{
-    Algebra, ArrowRole, AverageWeight, AxesFunction, Condition, Fold, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON,
-    NEWTON_SCHULZ_STEPS, PartRole, RatioCorrection, Relation, Scalar, StepArrow, StepPart, Tape, Traced,
+    Algebra, Arithmetic, ArrowRole, AverageWeight, AxesFunction, Condition, Fold, Function, NEWTON_SCHULZ,
+    NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, PartRole, RatioCorrection, Relation, Scalar, StepArrow, StepPart, Tape,
+    Traced,
 };
 pub use external::{External, ExternalStep};
 pub(crate) use hyperparameter::{IS_CAUTIOUS, IS_COUPLED, built_in_axis_keys};
@@ -319,10 +320,10 @@ pub struct RuleInfo {
 /// An input of a step besides an element's parameter, gradient and states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// All elements of the parameter together, and its shape: [`Algebra::norm`], [`Algebra::block_mean`],
+    /// All elements of the parameter together, and its shape: [`Arithmetic::norm`], [`Algebra::block_mean`],
     /// [`Algebra::orthogonal`], [`Algebra::by_shape`].
     WholeParameter,
-    /// The axes of the parameter's tensor, each with a statistic of its own: [`Algebra::exchanged`] on the plane, and a
+    /// The axes of the parameter's tensor, each with a statistic of its own: [`Arithmetic::exchanged`] on the plane, and a
     /// step of its own in training (`crates/training/src/axes.rs`). There is none for sweeps in more than two
     /// dimensions.
     Axes,

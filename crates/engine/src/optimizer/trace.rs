@@ -1,7 +1,7 @@
 //! A step on the plane, recorded as it is computed.
 
 use super::{
-    Algebra, Batch, BiasCorrection, Numbers, Rates, Rule, RuleInput, RuleSpec, StepArrow, StepPart, StepSettings,
+    Arithmetic, Batch, BiasCorrection, Numbers, Rates, Rule, RuleInput, RuleSpec, StepArrow, StepPart, StepSettings,
     WEIGHT_DECAY, with_rule,
 };
 use crate::expression::{Graph, Input, NodeId, Recorded, Tape, Traced};

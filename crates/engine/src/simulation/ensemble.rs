@@ -6,7 +6,7 @@ use super::history::{Observed, Sample, Sums};
 use super::spec::{OptimizerSpec, SimulationSpec, StartSpec};
 use crate::instructions::{OfSet, VectorSet, vectorized};
 use crate::landscape::Landscape;
-use crate::lanes::{Doubles, Lanes, Planar, Real, each};
+use crate::lanes::{Arithmetic, Doubles, Lanes, Planar, each};
 use crate::noise::{GradientNoise, NoiseKind};
 use crate::optimizer::{
     self, BiasCorrection, ExternalStep, Need, Numbers, PlaneBatch, RatedRule, Rates, Rule, RuleInput, RuleKind,

@@ -7,7 +7,7 @@ use super::plane::{RunBatch, ToyProblem};
 use super::runs::{Metrics, append};
 use super::spec::SweepSpec;
 use crate::instructions::{OfSet, VectorSet, WideWork};
-use crate::lanes::{Lanes, Planar, Real};
+use crate::lanes::{Arithmetic, Lanes, Planar, Real};
 use crate::optimizer::ExternalStep;
 use crate::random::Normals;
 

@@ -4,11 +4,11 @@ use super::axis::{Point, PointOptimizer};
 use super::cell::Cell;
 use super::pixel_runs::{Backend, start};
 use super::plane::{Noise, RunBatch, ToyProblem};
-use super::runs::PixelKey;
+use super::runs::{PixelKey, Run, RunLanes};
 use super::space::{Arena, NdBatch, NdProblem};
 use super::spec::SweepSpec;
 use crate::instructions::{OfSet, VectorSet, WideWork};
-use crate::lanes::{Lanes, Planar, Real};
+use crate::lanes::{Planar, Real};
 use crate::noise::{Action, GradientNoise};
 use crate::optimizer::{Adam, BiasCorrection, Rates, Rule, zero_state};
 use crate::random::Normals;
@@ -49,15 +49,18 @@ impl WideWork for MeasuredRuns<'_> {
     where
         V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet,
     {
+        let MeasuredRuns { optimizer, key, candidate, .. } = self;
+        let runs: Vec<Run> = (0..self.replicates).map(|replicate| Run { candidate, replicate }).collect();
         let mut all = [0.0; 3];
-        for first in (0..self.replicates).step_by(N) {
+        for runs in runs.chunks(N) {
+            let lanes = RunLanes { optimizer, key, runs };
             let sums = match self.point.dimension.get() {
-                2 => self.on_plane::<N, V>(first),
-                _ => self.in_space::<N, V>(first),
+                2 => self.on_plane::<N, V>(&lanes),
+                _ => self.in_space::<N, V>(&lanes),
             };
             for (all, sum) in all.iter_mut().zip(sums.sums) {
                 let lanes = sum.to_lanes();
-                for lane in 0..N.min(self.replicates - first) {
+                for lane in 0..runs.len() {
                     *all += lanes.0[lane].into();
                 }
             }
@@ -67,25 +70,17 @@ impl WideWork for MeasuredRuns<'_> {
 }
 
 impl MeasuredRuns<'_> {
-    /// The streams of the runs from the replicate `first`; numbers beyond the last run repeat it.
-    #[inline(always)]
-    fn generator<const N: usize, V: Normals<N>>(&self, first: usize) -> V::Generator {
-        let replicate = |lane: usize| (first + lane).min(self.replicates - 1);
-        V::generator(&std::array::from_fn(|lane| self.key.of_run(self.optimizer.id, self.candidate, replicate(lane))))
-    }
-
     /// Sums up the terms of runs on the plane.
     #[inline(always)]
-    fn on_plane<const N: usize, V>(&self, first: usize) -> TermSums<V>
+    fn on_plane<const N: usize, V>(&self, lanes: &RunLanes<'_>) -> TermSums<V>
     where
         V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet,
     {
         let problem = ToyProblem::of(self.point);
-        let variant = self.optimizer.variant(self.candidate);
-        let mut generator = self.generator::<N, V>(first);
+        let variant = lanes.variant();
+        let mut generator = lanes.generator::<N, V>();
         let theta = start(self.spec, V::normal_pair(&mut generator));
-        let rate = V::from_lanes(Lanes::from_fn(|_| V::Number::splat(self.optimizer.learning_rate(self.candidate))));
-        let mut batch = RunBatch::new(&problem.landscape, theta, rate);
+        let mut batch = RunBatch::new(&problem.landscape, theta, lanes.learning_rates::<N, V>());
         let mut state: <Adam as Rule>::State<V::Both> = zero_state::<Adam, V::Both>();
         let (mut bias, mut draws) = (BiasCorrection::START, Noise::<V>::new());
         let mut averages = [GradientAverages::start(); 2];
@@ -104,18 +99,18 @@ impl MeasuredRuns<'_> {
 
     /// Sums up the terms of runs in more than two dimensions.
     #[inline(always)]
-    fn in_space<const N: usize, V>(&self, first: usize) -> TermSums<V>
+    fn in_space<const N: usize, V>(&self, lanes: &RunLanes<'_>) -> TermSums<V>
     where
         V: Normals<N, Number: Real + Into<f64>> + OfSet,
     {
         let problem = NdProblem::new(self.spec, self.point);
-        let variant = self.optimizer.variant(self.candidate);
+        let variant = lanes.variant();
         let rates = Rates {
-            learning_rate: <V as Real>::splat(self.optimizer.learning_rate(self.candidate)),
-            weight_decay: <V as Real>::splat(variant.rule.weight_decay()),
+            learning_rate: lanes.learning_rates::<N, V>(),
+            weight_decay: V::splat(variant.rule.weight_decay()),
             is_cautious: variant.rule.is_cautious(),
         };
-        let mut generator = self.generator::<N, V>(first);
+        let mut generator = lanes.generator::<N, V>();
         let mut batch = NdBatch::<N, V, Adam>::new(&problem, rates, &mut generator, None);
         let arena = Arena::new(problem.valley.direction.len());
         let mut averages = vec![GradientAverages::start(); problem.valley.direction.len()];

@@ -6,15 +6,15 @@ use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
-use super::axis::Point;
+use super::axis::{Point, PointOptimizer};
 use super::external::ExternalRunsAt;
-use super::plane::{LaneAssignment, NOISE_BLOCK, Noise, RunBatch, SharedNoiseBatch, StepBlocks, ToyProblem};
-use super::runs::{Metrics, PixelKey, Run, Runs, append, of_all_candidates, of_equal_variant};
-use super::space::NdProblem;
+use super::plane::{LaneAssignment, NOISE_BLOCK, Noise, RunBatch, StepBlocks, ToyProblem, VariantRuns};
+use super::runs::{Metrics, PixelKey, Run, RunLanes, Runs, append, of_all_candidates, of_equal_variant};
+use super::space::RunsInSpace;
 use super::spec::SweepSpec;
 use crate::instructions::{Instructions, OfSet, OwnFunction, VectorSet, WideWork, vectorized};
 use crate::landscape::StartPosition;
-use crate::lanes::{Lanes, Planar, Real};
+use crate::lanes::{Planar, Real};
 use crate::optimizer::{BiasCorrection, Need, Rule, RuleKind, with_rule, zero_state};
 use crate::random::Normals;
 
@@ -48,6 +48,8 @@ pub(super) struct PixelRuns<'a> {
     pub cancelled: &'a AtomicBool,
 }
 
+/// Some runs of an optimizer.
+#[derive(Clone, Copy)]
 pub(super) struct SomeRuns<'a> {
     pub pixel: PixelRuns<'a>,
     pub optimizer: usize,
@@ -66,11 +68,14 @@ impl WideWork for SomeRuns<'_> {
         if pixel.point.optimizers[optimizer].kind() == RuleKind::External {
             return pixel.external(optimizer, runs);
         }
-        if pixel.point.dimension.get() > 2 {
-            let PixelRuns { spec, point, key, cancelled, .. } = pixel;
-            return NdProblem::new(spec, point).runs_of::<S, N, V>(optimizer, runs, key, cancelled);
-        }
-        pixel.runs_of::<S, N, V>(optimizer, runs)
+        let is_on_plane = pixel.point.dimension.get() == 2;
+        with_rule!(pixel.point.optimizers[optimizer].kind(), R => {
+            if is_on_plane {
+                S::in_function(RunsOnPlane::<N, V, R> { runs: self, of: PhantomData })
+            } else {
+                S::in_function(RunsInSpace::<N, V, R> { runs: self, of: PhantomData })
+            }
+        })
     }
 }
 
@@ -113,15 +118,13 @@ impl WideWork for AllRuns<'_> {
     }
 }
 
-/// Runs of an optimizer on the plane, each with noise of its own.
-struct Independent<'a, const N: usize, V, R> {
-    pixel: PixelRuns<'a>,
-    optimizer: usize,
-    runs: &'a [Run],
+/// Runs of an optimizer on the plane with the rule `R`, each with noise of its own.
+struct RunsOnPlane<'a, const N: usize, V, R> {
+    runs: SomeRuns<'a>,
     of: PhantomData<(V, R)>,
 }
 
-impl<const N: usize, V, R: Rule> OwnFunction for Independent<'_, N, V, R>
+impl<const N: usize, V, R: Rule> OwnFunction for RunsOnPlane<'_, N, V, R>
 where
     V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet,
 {
@@ -130,7 +133,40 @@ where
 
     #[inline(always)]
     fn run(self) -> Option<Vec<Metrics<f64>>> {
-        self.pixel.independent::<N, V, R>(self.optimizer, self.runs)
+        let SomeRuns { pixel, optimizer, runs } = self.runs;
+        let optimizer = &pixel.point.optimizers[optimizer];
+        let mut metrics = Vec::with_capacity(runs.len());
+        let problem = ToyProblem::of(pixel.point);
+        let [mut noise, mut curvature_noise] = [Noise::<V>::new(); 2];
+        for runs in of_equal_variant(optimizer, runs, N) {
+            let lanes = RunLanes { optimizer, key: pixel.key, runs };
+            let variant = lanes.variant();
+            let mut generator = lanes.generator::<N, V>();
+            let has_curvature = R::info(&variant.rule).needs(Need::Curvature);
+            let mut curvature_generator = has_curvature.then(|| lanes.curvature_generator::<N, V>());
+            let start = start(pixel.spec, V::normal_pair(&mut generator));
+            let mut batch = RunBatch::new(&problem.landscape, start, lanes.learning_rates::<N, V>());
+            let mut state: R::State<V::Both> = zero_state::<R, V::Both>();
+            let mut bias = BiasCorrection::START;
+            let mut blocks = StepBlocks::new(pixel.point.steps.get(), NOISE_BLOCK, pixel.cancelled);
+            loop {
+                let steps = blocks.next();
+                if steps == 0 {
+                    break;
+                }
+                noise.draw(&problem.noise, &mut generator, steps);
+                if let Some(generator) = &mut curvature_generator {
+                    curvature_noise.draw(&problem.noise, generator, steps);
+                }
+                let noise = [&noise, &curvature_noise];
+                bias = problem.advance::<N, V, R>(variant, bias, &mut batch, &mut state, noise, steps);
+            }
+            if !blocks.are_through() {
+                return None;
+            }
+            append::<N, V>(&mut metrics, batch.metrics(), runs.len());
+        }
+        Some(metrics)
     }
 }
 
@@ -151,65 +187,6 @@ impl PixelRuns<'_> {
         external.filter(|(optimizer, _)| self.external(*optimizer, &runs_of(*optimizer)).is_none()).count() == 0
     }
 
-    #[inline(always)]
-    fn runs_of<S: VectorSet, const N: usize, V>(&self, optimizer: usize, runs: &[Run]) -> Option<Vec<Metrics<f64>>>
-    where
-        V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet,
-    {
-        with_rule!(self.point.optimizers[optimizer].kind(), R => {
-            S::in_function(Independent::<N, V, R> { pixel: *self, optimizer, runs, of: PhantomData })
-        })
-    }
-
-    #[inline(always)]
-    fn independent<const N: usize, V, R: Rule>(&self, optimizer: usize, runs: &[Run]) -> Option<Vec<Metrics<f64>>>
-    where
-        V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet,
-    {
-        let point = &self.point.optimizers[optimizer];
-        let mut metrics = Vec::with_capacity(runs.len());
-        let problem = ToyProblem::of(self.point);
-        let [mut noise, mut curvature_noise] = [Noise::<V>::new(); 2];
-        for runs in of_equal_variant(point, runs, N) {
-            let variant = point.variant(runs[0].candidate);
-            // Lanes beyond the last run repeat it.
-            let lane = |index: usize| runs[index.min(runs.len() - 1)];
-            let mut generator = V::generator(&std::array::from_fn(|index| {
-                let Run { candidate, replicate } = lane(index);
-                self.key.of_run(point.id, candidate, replicate)
-            }));
-            let mut curvature_generator = R::info(&variant.rule).needs(Need::Curvature).then(|| {
-                V::generator(&std::array::from_fn(|index| {
-                    let Run { candidate, replicate } = lane(index);
-                    self.key.of_curvature(point.id, candidate, replicate)
-                }))
-            });
-            let rates = Lanes::from_fn(|index| V::Number::splat(point.learning_rate(lane(index).candidate)));
-            let start = self.start(V::normal_pair(&mut generator));
-            let mut batch = RunBatch::new(&problem.landscape, start, V::from_lanes(rates));
-            let mut state: R::State<V::Both> = zero_state::<R, V::Both>();
-            let mut bias = BiasCorrection::START;
-            let mut blocks = StepBlocks::new(self.point.steps.get(), NOISE_BLOCK, self.cancelled);
-            loop {
-                let steps = blocks.next();
-                if steps == 0 {
-                    break;
-                }
-                noise.draw(&problem.noise, &mut generator, steps);
-                if let Some(generator) = &mut curvature_generator {
-                    curvature_noise.draw(&problem.noise, generator, steps);
-                }
-                let noise = [&noise, &curvature_noise];
-                bias = problem.advance::<N, V, R>(variant, bias, &mut batch, &mut state, noise, steps);
-            }
-            if !blocks.are_through() {
-                return None;
-            }
-            append::<N, V>(&mut metrics, batch.metrics(), runs.len());
-        }
-        Some(metrics)
-    }
-
     /// Computes the runs of some replicates on the plane, with noise that is drawn once for each replicate.
     #[inline(always)]
     fn common<S: VectorSet, const N: usize, V>(&self, replicates: Range<usize>) -> Option<Vec<Runs>>
@@ -222,17 +199,20 @@ impl PixelRuns<'_> {
         let empty = |candidates: usize| Runs { replicates: count, metrics: vec![UNKNOWN; candidates * count] };
         let mut all: Vec<Runs> = optimizers.iter().map(|optimizer| empty(optimizer.candidates())).collect();
         let [mut noise, mut curvature_noise] = [Noise::<V>::new(); 2];
-        let has_curvature = optimizers.iter().any(|optimizer| optimizer.variants[0].rule.info().needs(Need::Curvature));
         for first in replicates.clone().step_by(N) {
             let layout = LaneAssignment::new::<N>(replicates.end - first);
-            let mut generator =
-                V::generator(&std::array::from_fn(|lane| self.key.of_run(0, 0, first + layout.replicate(lane))));
-            let curvature_key = |lane| self.key.of_curvature(0, 0, first + layout.replicate(lane));
-            let mut curvature_generator = V::generator(&std::array::from_fn(curvature_key));
-            let start = self.start(V::normal_pair(&mut generator));
-            let batches_of =
-                |optimizer| SharedNoiseBatch::of_variants::<N>(optimizer, layout, &problem.landscape, start);
-            let mut batches: Vec<Vec<SharedNoiseBatch<'_, V>>> = optimizers.iter().map(batches_of).collect();
+            let runs: [Run; N] =
+                std::array::from_fn(|lane| Run { candidate: 0, replicate: first + layout.replicate(lane) });
+            let lanes = RunLanes { optimizer: &optimizers[0], key: self.key, runs: &runs };
+            let [mut generator, mut curvature_generator] =
+                [lanes.generator::<N, V>(), lanes.curvature_generator::<N, V>()];
+            let start = start(self.spec, V::normal_pair(&mut generator));
+            let of_variant = |(of, variant): (&'_ PointOptimizer, _)| {
+                VariantRuns::new::<N>(variant, &of.learning_rates, layout, &problem.landscape, start)
+            };
+            let variants = optimizers.iter().flat_map(|of| of.variants.iter().map(move |variant| (of, variant)));
+            let mut batches: Vec<VariantRuns<'_, V>> = variants.map(of_variant).collect();
+            let has_curvature = batches.iter().any(VariantRuns::needs_curvature);
             let mut blocks = StepBlocks::new(self.point.steps.get(), NOISE_BLOCK, self.cancelled);
             loop {
                 let steps = blocks.next();
@@ -243,7 +223,7 @@ impl PixelRuns<'_> {
                 if has_curvature {
                     curvature_noise.draw(&problem.noise, &mut curvature_generator, steps);
                 }
-                for batch in batches.iter_mut().flatten() {
+                for batch in &mut batches {
                     batch.advance::<S, N>(&problem, [&noise, &curvature_noise], steps);
                 }
             }
@@ -251,9 +231,10 @@ impl PixelRuns<'_> {
                 return None;
             }
             let here = first - replicates.start;
-            for ((batches, runs), optimizer) in batches.iter().zip(&mut all).zip(optimizers) {
+            let mut batches = batches.iter();
+            for (runs, optimizer) in all.iter_mut().zip(optimizers) {
                 let of_variants = runs.metrics.chunks_mut(count * optimizer.learning_rates.len());
-                for (batch, runs) in batches.iter().zip(of_variants) {
+                for (runs, batch) in of_variants.zip(&mut batches) {
                     let mut rows = runs.chunks_mut(count);
                     for metrics in batch.metrics() {
                         let mut lanes = Vec::with_capacity(N);
@@ -266,11 +247,6 @@ impl PixelRuns<'_> {
             }
         }
         Some(all)
-    }
-
-    #[inline(always)]
-    fn start<V: Real>(&self, normals: [V; 2]) -> [V; 2] {
-        start(self.spec, normals)
     }
 }
 

@@ -11,13 +11,13 @@
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::axis::{Point, PointOptimizer, Variant};
+use super::axis::{Point, Variant};
 use super::runs::Metrics;
 use crate::instructions::{OfSet, OwnFunction, VectorSet};
 use crate::landscape::{Landscape, Local};
-use crate::lanes::{Lanes, Planar, Real, Vector};
+use crate::lanes::{Arithmetic, Lanes, Planar, Real, Vector};
 use crate::noise::{Action, GradientNoise};
-use crate::optimizer::{BiasCorrection, Numbers, PlaneBatch, Rates, Rule, RuleInput, SideBySide, with_rule};
+use crate::optimizer::{BiasCorrection, Need, Numbers, PlaneBatch, Rates, Rule, RuleInput, SideBySide, with_rule};
 use crate::random::Normals;
 
 /// A vector of runs, one per lane.
@@ -115,17 +115,17 @@ impl ToyProblem {
         let (mut batch_in_registers, mut state_in_registers) = (*batch, *state);
         let mut rates = Rates {
             learning_rate: batch_in_registers.learning_rate,
-            weight_decay: <V::Both as Real>::splat(rule.weight_decay()),
+            weight_decay: V::Both::splat(rule.weight_decay()),
             is_cautious: rule.is_cautious(),
         };
         let is_constant = schedule.is_constant();
         let mut rate = BiasCorrection::CONSTANT_RATE;
-        let part_toward = <V::Both as Real>::splat(R::part_toward(&rule.hyper::<R>()));
+        let part_toward = V::Both::splat(R::part_toward(&rule.hyper::<R>()));
         let mut coefficients = bias.after::<R>(rule, rate).coefficients::<R, V::Both>(rule);
         for step in 0..steps.min(NOISE_BLOCK) {
             if !is_constant {
                 rate = schedule.factor(bias.steps + 1);
-                rates.learning_rate = batch_in_registers.learning_rate * <V::Both as Real>::splat(rate);
+                rates.learning_rate = batch_in_registers.learning_rate * V::Both::splat(rate);
             }
             bias = bias.after::<R>(rule, rate);
             bias.set_coefficients::<R, V::Both>(rule, &mut coefficients);
@@ -150,7 +150,7 @@ impl ToyProblem {
         let (at, local) = match R::GRADIENT_TOWARD {
             None => (V::apart(batch.theta), batch.local),
             Some(index) => {
-                let at = V::apart(Real::mul_add(state.as_ref()[index], part_toward, batch.theta));
+                let at = V::apart(state.as_ref()[index].mul_add(part_toward, batch.theta));
                 (at, self.landscape.local(at))
             }
         };
@@ -278,8 +278,8 @@ impl LaneAssignment {
     }
 }
 
-/// The runs of a variant of an optimizer on the plane, in batches of some learning rates.
-pub(super) struct SharedNoiseBatch<'a, V: Planar + OfSet> {
+/// The runs of a variant of an optimizer on the plane, in batches with the same noise.
+pub(super) struct VariantRuns<'a, V: Planar + OfSet> {
     variant: &'a Variant,
     bias: BiasCorrection,
     batches: Vec<RunBatch<V>>,
@@ -287,26 +287,10 @@ pub(super) struct SharedNoiseBatch<'a, V: Planar + OfSet> {
     states: Vec<V::Both>,
 }
 
-impl<'a, V: Planar + OfSet> SharedNoiseBatch<'a, V> {
-    /// Creates the runs of each variant of an optimizer at `start`.
-    #[inline(always)]
-    pub(super) fn of_variants<const N: usize>(
-        optimizer: &'a PointOptimizer,
-        lanes: LaneAssignment,
-        landscape: &Landscape,
-        start: [V; 2],
-    ) -> Vec<Self>
-    where
-        V: Vector<N, Number: Real>,
-    {
-        let rates = &optimizer.learning_rates;
-        let of_variant = |variant| SharedNoiseBatch::new::<N>(variant, rates, lanes, landscape, start);
-        optimizer.variants.iter().map(of_variant).collect()
-    }
-
+impl<'a, V: Planar + OfSet> VariantRuns<'a, V> {
     /// Creates the runs of a variant with these learning rates at `start`.
     #[inline(always)]
-    fn new<const N: usize>(
+    pub(super) fn new<const N: usize>(
         variant: &'a Variant,
         learning_rates: &[f64],
         lanes: LaneAssignment,
@@ -316,15 +300,13 @@ impl<'a, V: Planar + OfSet> SharedNoiseBatch<'a, V> {
     where
         V: Vector<N, Number: Real>,
     {
-        let batches: Vec<RunBatch<V>> = learning_rates
-            .chunks(lanes.rates)
-            .map(|rates| {
-                let rate = |lane| V::Number::splat(rates[lanes.rate(lane).min(rates.len() - 1)]);
-                RunBatch::new(landscape, start, V::from_lanes(Lanes::from_fn(rate)))
-            })
-            .collect();
+        let batch_of = |rates: &[f64]| {
+            let rate = |lane| V::Number::splat(rates[lanes.rate(lane).min(rates.len() - 1)]);
+            RunBatch::new(landscape, start, V::from_lanes(Lanes::from_fn(rate)))
+        };
+        let batches: Vec<RunBatch<V>> = learning_rates.chunks(lanes.rates).map(batch_of).collect();
         let states = vec![V::Both::splat(0.0); batches.len() * variant.rule.info().states.len()];
-        SharedNoiseBatch { variant, bias: BiasCorrection::START, batches, states }
+        VariantRuns { variant, bias: BiasCorrection::START, batches, states }
     }
 
     /// Takes `steps` steps with these draws for the gradient and for the curvature.
@@ -338,35 +320,22 @@ impl<'a, V: Planar + OfSet> SharedNoiseBatch<'a, V> {
         V: Vector<N>,
     {
         with_rule!(self.variant.rule.kind(), R => {
-            S::in_function(Advance::<N, V, R> { batch: self, problem, noise, steps, of: PhantomData });
+            S::in_function(Advance::<N, V, R> { runs: self, problem, noise, steps, of: PhantomData });
         });
     }
 
-    #[inline(always)]
-    fn advance_with<const N: usize, R: Rule>(&mut self, problem: &ToyProblem, noise: [&Noise<V>; 2], steps: usize)
-    where
-        V: Vector<N>,
-    {
-        let (count, start) = (R::info(&self.variant.rule).states.len(), self.bias);
-        for (index, batch) in self.batches.iter_mut().enumerate() {
-            let states = &mut self.states[index * count..(index + 1) * count];
-            let mut state: R::State<V::Both> = Numbers::from_fn(|of| match states.get(of) {
-                Some(state) => *state,
-                None => V::Both::splat(0.0),
-            });
-            self.bias = problem.advance::<N, V, R>(self.variant, start, batch, &mut state, noise, steps);
-            states.copy_from_slice(&state.as_ref()[..count]);
-        }
+    pub(super) fn needs_curvature(&self) -> bool {
+        self.variant.rule.info().needs(Need::Curvature)
     }
 
-    pub(super) fn metrics(&self) -> Vec<Metrics<V>> {
-        self.batches.iter().map(RunBatch::metrics).collect()
+    pub(super) fn metrics(&self) -> impl Iterator<Item = Metrics<V>> {
+        self.batches.iter().map(|batch| batch.metrics)
     }
 }
 
 /// Steps of the rule `R` with the same draws in all batches of a variant.
 struct Advance<'a, 'b, const N: usize, V: Planar + OfSet, R> {
-    batch: &'a mut SharedNoiseBatch<'b, V>,
+    runs: &'a mut VariantRuns<'b, V>,
     problem: &'a ToyProblem,
     noise: [&'a Noise<V>; 2],
     steps: usize,
@@ -379,6 +348,16 @@ impl<const N: usize, V: Vector<N> + Planar + OfSet, R: Rule> OwnFunction for Adv
 
     #[inline(always)]
     fn run(self) {
-        self.batch.advance_with::<N, R>(self.problem, self.noise, self.steps);
+        let VariantRuns { variant, bias, batches, states } = self.runs;
+        let (count, start) = (R::info(&variant.rule).states.len(), *bias);
+        for (index, batch) in batches.iter_mut().enumerate() {
+            let states = &mut states[index * count..(index + 1) * count];
+            let mut state: R::State<V::Both> = Numbers::from_fn(|of| match states.get(of) {
+                Some(state) => *state,
+                None => V::Both::splat(0.0),
+            });
+            *bias = self.problem.advance::<N, V, R>(variant, start, batch, &mut state, self.noise, self.steps);
+            states.copy_from_slice(&state.as_ref()[..count]);
+        }
     }
 }

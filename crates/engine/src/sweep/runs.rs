@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::axis::PointOptimizer;
+use super::axis::{PointOptimizer, Variant};
 use crate::landscape::{Coordinate, LandscapeSpec};
+use crate::lanes::{Arithmetic, Lanes, Real, Vector};
 use crate::random::{Key, Normals};
 
 /// A run of an optimizer.
@@ -49,10 +50,47 @@ impl PixelKey {
         let key = self.key.at(replicate as u64);
         if self.common { key } else { key.at(u64::from(optimizer)).at(candidate as u64) }
     }
+}
 
-    /// Returns the key of a run's stream for the noise of the curvature, which has a pair for each step.
-    pub(super) fn of_curvature(&self, optimizer: u32, candidate: usize, replicate: usize) -> Key {
-        self.of_run(optimizer, candidate, replicate).at(u64::MAX)
+/// Runs side by side, one in each lane of a vector; lanes beyond the last run repeat it.
+#[derive(Clone, Copy)]
+pub(super) struct RunLanes<'a> {
+    pub optimizer: &'a PointOptimizer,
+    pub key: PixelKey,
+    pub runs: &'a [Run],
+}
+
+impl<'a> RunLanes<'a> {
+    /// The first run's variant, which all share.
+    pub(super) fn variant(&self) -> &'a Variant {
+        self.optimizer.variant(self.runs[0].candidate)
+    }
+
+    fn run(&self, lane: usize) -> Run {
+        self.runs[lane.min(self.runs.len() - 1)]
+    }
+
+    fn key(&self, lane: usize) -> Key {
+        let Run { candidate, replicate } = self.run(lane);
+        self.key.of_run(self.optimizer.id, candidate, replicate)
+    }
+
+    /// The streams of the starts and of the gradients' noise.
+    #[inline(always)]
+    pub(super) fn generator<const N: usize, V: Normals<N>>(&self) -> V::Generator {
+        V::generator(&std::array::from_fn(|lane| self.key(lane)))
+    }
+
+    /// The streams of the curvatures' noise, with a pair for each step.
+    #[inline(always)]
+    pub(super) fn curvature_generator<const N: usize, V: Normals<N>>(&self) -> V::Generator {
+        V::generator(&std::array::from_fn(|lane| self.key(lane).at(u64::MAX)))
+    }
+
+    #[inline(always)]
+    pub(super) fn learning_rates<const N: usize, V: Vector<N, Number: Real>>(&self) -> V {
+        let rate = |lane| V::Number::splat(self.optimizer.learning_rate(self.run(lane).candidate));
+        V::from_lanes(Lanes::from_fn(rate))
     }
 }
 

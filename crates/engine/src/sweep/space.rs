@@ -3,27 +3,26 @@
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::ops::{Add, Div, Mul, Neg, Sub};
-use std::sync::atomic::AtomicBool;
 
-use super::axis::{Point, PointOptimizer, Variant};
+use super::axis::{Point, Variant};
+use super::pixel_runs::SomeRuns;
 use super::plane::StepBlocks;
-use super::runs::{Metrics, PixelKey, Run, append, of_equal_variant};
+use super::runs::{Metrics, RunLanes, append, of_equal_variant};
 use super::spec::SweepSpec;
 use crate::expression::orthogonal_column;
-use crate::instructions::{OfSet, OwnFunction, VectorSet};
+use crate::instructions::{OfSet, OwnFunction};
 use crate::landscape::{ValleyInSpace, ValleyTerms};
-use crate::lanes::{Lanes, Real};
+use crate::lanes::{Arithmetic, Lanes, Real, Relation};
 use crate::noise::{Action, GradientNoise};
 use crate::optimizer::{
-    Algebra, Batch, BiasCorrection, Function, Need, NoBatch, Numbers, Rates, RatioCorrection, Relation, Rule,
-    RuleInput, RuleSpec, with_rule, zero_state,
+    Algebra, Batch, BiasCorrection, Function, Need, NoBatch, Numbers, Rates, RatioCorrection, Rule, RuleInput,
+    RuleSpec, zero_state,
 };
 use crate::random::{Key, Normals};
 
 /// The valley, the noise and the steps of the runs of a pixel in more than two dimensions.
 pub(super) struct NdProblem<'a> {
     spec: &'a SweepSpec,
-    point: &'a Point,
     pub valley: ValleyInSpace,
     pub noise: GradientNoise,
 }
@@ -32,72 +31,54 @@ pub(super) struct NdProblem<'a> {
 const STEP_BLOCK: usize = 16;
 
 impl<'a> NdProblem<'a> {
-    pub(super) fn new(spec: &'a SweepSpec, point: &'a Point) -> Self {
+    pub(super) fn new(spec: &'a SweepSpec, point: &Point) -> Self {
         let direction = direction(spec.seed, point.dimension.get());
         let [sharpness, slope] = point.landscape.valley().expect("only the valley has more than two dimensions");
         let valley = ValleyInSpace { sharpness, slope, direction };
-        NdProblem { spec, point, valley, noise: point.noise.noise() }
+        NdProblem { spec, valley, noise: point.noise.noise() }
     }
+}
+
+/// Runs of an optimizer in more than two dimensions, with the rule `R`.
+pub(super) struct RunsInSpace<'a, const N: usize, V, R> {
+    pub runs: SomeRuns<'a>,
+    pub of: PhantomData<(V, R)>,
+}
+
+impl<const N: usize, V, R: Rule> OwnFunction for RunsInSpace<'_, N, V, R>
+where
+    V: Normals<N, Number: Real + Into<f64>> + OfSet,
+{
+    type Output = Option<Vec<Metrics<f64>>>;
+    type Home = R;
 
     #[inline(always)]
-    pub(super) fn runs_of<S: VectorSet, const N: usize, V>(
-        &self,
-        optimizer: usize,
-        runs: &[Run],
-        key: PixelKey,
-        cancelled: &AtomicBool,
-    ) -> Option<Vec<Metrics<f64>>>
-    where
-        V: Normals<N, Number: Real + Into<f64>> + OfSet,
-    {
-        let point = &self.point.optimizers[optimizer];
-        let job = Job { runs, key, cancelled };
-        with_rule!(point.kind(), R => {
-            S::in_function(OfOptimizer::<N, V, R> { problem: self, point, job, of: PhantomData })
-        })
-    }
-
-    #[inline(always)]
-    fn of_optimizer<const N: usize, V, R: Rule>(
-        &self,
-        point: &PointOptimizer,
-        job: &Job<'_>,
-    ) -> Option<Vec<Metrics<f64>>>
-    where
-        V: Normals<N, Number: Real + Into<f64>> + OfSet,
-    {
-        let mut metrics = Vec::with_capacity(job.runs.len());
-        let arena = Arena::new(self.valley.direction.len());
-        for runs in of_equal_variant(point, job.runs, N) {
-            let variant = point.variant(runs[0].candidate);
-            // Lanes beyond the last run repeat it.
-            let lane_of = |lane: usize| runs[lane.min(runs.len() - 1)];
-            let learning_rates =
-                Lanes::from_fn(|lane| <V::Number as Real>::splat(point.learning_rate(lane_of(lane).candidate)));
+    fn run(self) -> Option<Vec<Metrics<f64>>> {
+        let SomeRuns { pixel, optimizer, runs } = self.runs;
+        let problem = NdProblem::new(pixel.spec, pixel.point);
+        let optimizer = &pixel.point.optimizers[optimizer];
+        let mut metrics = Vec::with_capacity(runs.len());
+        let arena = Arena::new(problem.valley.direction.len());
+        for runs in of_equal_variant(optimizer, runs, N) {
+            let lanes = RunLanes { optimizer, key: pixel.key, runs };
+            let variant = lanes.variant();
             let rates = Rates {
-                learning_rate: V::from_lanes(learning_rates),
-                weight_decay: <V as Real>::splat(variant.rule.weight_decay()),
+                learning_rate: lanes.learning_rates::<N, V>(),
+                weight_decay: V::splat(variant.rule.weight_decay()),
                 is_cautious: variant.rule.is_cautious(),
             };
-            let mut generator = V::generator(&std::array::from_fn(|lane| {
-                let Run { candidate, replicate } = lane_of(lane);
-                job.key.of_run(point.id, candidate, replicate)
-            }));
-            let curvature_generator = R::info(&variant.rule).needs(Need::Curvature).then(|| {
-                V::generator(&std::array::from_fn(|lane| {
-                    let Run { candidate, replicate } = lane_of(lane);
-                    job.key.of_curvature(point.id, candidate, replicate)
-                }))
-            });
-            let mut batch = NdBatch::<N, V, R>::new(self, rates, &mut generator, curvature_generator);
-            let mut blocks = StepBlocks::new(self.point.steps.get(), STEP_BLOCK, job.cancelled);
+            let mut generator = lanes.generator::<N, V>();
+            let has_curvature = R::info(&variant.rule).needs(Need::Curvature);
+            let curvature_generator = has_curvature.then(|| lanes.curvature_generator::<N, V>());
+            let mut batch = NdBatch::<N, V, R>::new(&problem, rates, &mut generator, curvature_generator);
+            let mut blocks = StepBlocks::new(pixel.point.steps.get(), STEP_BLOCK, pixel.cancelled);
             loop {
                 let steps = blocks.next();
                 if steps == 0 {
                     break;
                 }
                 for _ in 0..steps {
-                    batch.step(self, variant, &arena, &mut generator);
+                    batch.step(&problem, variant, &arena, &mut generator);
                 }
             }
             if !blocks.are_through() {
@@ -107,33 +88,6 @@ impl<'a> NdProblem<'a> {
         }
         Some(metrics)
     }
-}
-
-/// The runs of an optimizer.
-struct OfOptimizer<'a, const N: usize, V, R> {
-    problem: &'a NdProblem<'a>,
-    point: &'a PointOptimizer,
-    job: Job<'a>,
-    of: PhantomData<(V, R)>,
-}
-
-impl<const N: usize, V, R: Rule> OwnFunction for OfOptimizer<'_, N, V, R>
-where
-    V: Normals<N, Number: Real + Into<f64>> + OfSet,
-{
-    type Output = Option<Vec<Metrics<f64>>>;
-    type Home = R;
-
-    #[inline(always)]
-    fn run(self) -> Option<Vec<Metrics<f64>>> {
-        self.problem.of_optimizer::<N, V, R>(self.point, &self.job)
-    }
-}
-
-struct Job<'a> {
-    runs: &'a [Run],
-    key: PixelKey,
-    cancelled: &'a AtomicBool,
 }
 
 /// A vector of runs.
@@ -201,7 +155,7 @@ impl<const N: usize, V: Normals<N> + OfSet, R: Rule> NdBatch<N, V, R> {
         generator: &mut V::Generator,
     ) {
         let rate = schedule.factor(self.bias.steps + 1);
-        let rates = Rates { learning_rate: self.rates.learning_rate * <V as Real>::splat(rate), ..self.rates };
+        let rates = Rates { learning_rate: self.rates.learning_rate * V::splat(rate), ..self.rates };
         self.bias = self.bias.after::<R>(rule, rate);
         let coefficients = self.bias.coefficients::<R, V>(rule);
         let (valley, noise) = (&problem.valley, &problem.noise);
@@ -210,7 +164,7 @@ impl<const N: usize, V: Normals<N> + OfSet, R: Rule> NdBatch<N, V, R> {
             let part = V::splat(R::part_toward(&rule.hyper::<R>()));
             for coordinate in 0..self.theta.len() {
                 let toward = self.states[coordinate].as_ref()[index];
-                self.column[coordinate] = Real::mul_add(toward, part, self.theta[coordinate]);
+                self.column[coordinate] = toward.mul_add(part, self.theta[coordinate]);
             }
             self.terms = valley.terms(&self.column);
         }
@@ -466,7 +420,7 @@ impl<V: Real> Neg for Coordinates<'_, V> {
     }
 }
 
-impl<V: Real> Algebra for Coordinates<'_, V> {
+impl<V: Real> Arithmetic for Coordinates<'_, V> {
     #[inline(always)]
     fn splat(value: f64) -> Self {
         Coordinates::Same(V::splat(value))
@@ -475,25 +429,31 @@ impl<V: Real> Algebra for Coordinates<'_, V> {
     #[inline(always)]
     fn sqrt(self) -> Self {
         let a = self;
-        in_each!(a => Real::sqrt(a))
+        in_each!(a => a.sqrt())
     }
 
     #[inline(always)]
     fn abs(self) -> Self {
         let a = self;
-        in_each!(a => Real::abs(a))
+        in_each!(a => a.abs())
+    }
+
+    #[inline(always)]
+    fn mul_add(self, factor: Self, term: Self) -> Self {
+        let a = self;
+        in_each!(a, factor, term => a.mul_add(factor, term))
     }
 
     #[inline(always)]
     fn sign(self) -> Self {
         let a = self;
-        in_each!(a => Real::sign(a))
+        in_each!(a => a.sign())
     }
 
     #[inline(always)]
     fn larger(self, b: Self) -> Self {
         let a = self;
-        in_each!(a, b => Real::larger(a, b))
+        in_each!(a, b => a.larger(b))
     }
 
     #[inline(always)]
@@ -505,19 +465,7 @@ impl<V: Real> Algebra for Coordinates<'_, V> {
     #[inline(always)]
     fn choose(self, then: Self, otherwise: Self) -> Self {
         let condition = self;
-        in_each!(condition, then, otherwise => Real::choose(condition, then, otherwise))
-    }
-
-    #[inline(always)]
-    fn function(self, function: Function) -> Self {
-        let a = self;
-        in_each!(a => a.function(function))
-    }
-
-    #[inline(always)]
-    fn power(self, exponent: Self) -> Self {
-        let a = self;
-        in_each!(a, exponent => a.power(exponent))
+        in_each!(condition, then, otherwise => condition.choose(then, otherwise))
     }
 
     #[inline(always)]
@@ -530,9 +478,15 @@ impl<V: Real> Algebra for Coordinates<'_, V> {
                 for value in &values[start..start + arena.dimension] {
                     sum = value.mul_add(*value, sum);
                 }
-                Coordinates::Same(Real::sqrt(sum))
+                Coordinates::Same(sum.sqrt())
             }
         }
+    }
+
+    #[inline(always)]
+    fn mean(self) -> Self {
+        let dimension = self.arena().map_or(1, |arena| arena.dimension);
+        self.sum() / Self::splat(dimension as f64)
     }
 
     #[inline(always)]
@@ -550,10 +504,22 @@ impl<V: Real> Algebra for Coordinates<'_, V> {
         }
     }
 
+    fn exchanged(self) -> Self {
+        unreachable!("`SweepSpec::check` refuses rules that exchange x and y in more than two dimensions")
+    }
+}
+
+impl<V: Real> Algebra for Coordinates<'_, V> {
     #[inline(always)]
-    fn mean(self) -> Self {
-        let dimension = self.arena().map_or(1, |arena| arena.dimension);
-        self.sum() / Self::splat(dimension as f64)
+    fn function(self, function: Function) -> Self {
+        let a = self;
+        in_each!(a => a.function(function))
+    }
+
+    #[inline(always)]
+    fn power(self, exponent: Self) -> Self {
+        let a = self;
+        in_each!(a, exponent => a.power(exponent))
     }
 
     #[inline(always)]
@@ -565,16 +531,6 @@ impl<V: Real> Algebra for Coordinates<'_, V> {
     fn orthogonal(self) -> Self {
         let rows = self.arena().map_or(1, |arena| arena.dimension);
         orthogonal_column(self, rows as f64)
-    }
-
-    fn exchanged(self) -> Self {
-        unreachable!("`SweepSpec::check` refuses rules that exchange x and y in more than two dimensions")
-    }
-
-    #[inline(always)]
-    fn mul_add(self, factor: Self, term: Self) -> Self {
-        let a = self;
-        in_each!(a, factor, term => Real::mul_add(a, factor, term))
     }
 
     #[inline(always)]

@@ -264,27 +264,24 @@ impl SweepSpec {
     }
 
     pub(super) fn steps_of_runs(&self) -> impl Fn([usize; 2]) -> u64 + use<> {
-        let along = |axis: &Axis| (axis.of == Quantity::Steps).then(|| axis.values());
-        let (rows, columns, steps) = (along(&self.rows), along(&self.columns), self.steps.get() as u64);
-        move |[row, column]| match (&rows, &columns) {
-            (Some(rows), _) => rows[row] as u64,
-            (None, Some(columns)) => columns[column] as u64,
-            (None, None) => steps,
-        }
+        self.of_pixels(Quantity::Steps, self.steps.get() as u64)
     }
 
     /// Returns the cost of each run at a pixel: its steps times its dimensions. All pixels have equally many runs.
     pub(super) fn costs(&self) -> impl Fn([usize; 2]) -> u64 + use<> {
-        let along = |axis: &Axis| (axis.of == Quantity::Dimension).then(|| axis.values());
-        let (rows, columns, dimension) = (along(&self.rows), along(&self.columns), self.dimension.get() as u64);
+        let dimensions = self.of_pixels(Quantity::Dimension, self.dimension.get() as u64);
         let steps = self.steps_of_runs();
-        move |pixel @ [row, column]| {
-            let dimensions = match (&rows, &columns) {
-                (Some(rows), _) => rows[row] as u64,
-                (None, Some(columns)) => columns[column] as u64,
-                (None, None) => dimension,
-            };
-            steps(pixel) * dimensions
+        move |pixel| steps(pixel) * dimensions(pixel)
+    }
+
+    /// Returns a whole quantity at each pixel, which is `fixed` unless an axis has it.
+    fn of_pixels(&self, quantity: Quantity, fixed: u64) -> impl Fn([usize; 2]) -> u64 + use<> {
+        let along = |axis: &Axis| (axis.of == quantity).then(|| axis.values());
+        let (rows, columns) = (along(&self.rows), along(&self.columns));
+        move |[row, column]| match (&rows, &columns) {
+            (Some(rows), _) => rows[row] as u64,
+            (None, Some(columns)) => columns[column] as u64,
+            (None, None) => fixed,
         }
     }
 

@@ -3,7 +3,7 @@
 use valleyscope_engine::elementary::ln;
 use valleyscope_engine::instructions::VectorSet;
 use valleyscope_engine::landscape::Landscape;
-use valleyscope_engine::lanes::{Lanes, Real, Vector};
+use valleyscope_engine::lanes::{Arithmetic, Lanes, Relation, Vector};
 use valleyscope_engine::vectorized;
 
 use super::space::{FLOOR, Ray, SpaceView, TOP};
@@ -195,7 +195,7 @@ vectorized! {
             // One is added before the logarithm, which is as accurate for single precision.
             let above_zero = loss.sign() * inv_length * ln(splat(1.0) + loss.abs() * inv_linear);
             let height = (zero + above_zero).larger(least).smaller(most);
-            let is_finite = loss.abs().less(splat(f64::INFINITY));
+            let is_finite = loss.abs().compared(Relation::Less, splat(f64::INFINITY));
             let found = is_finite.choose(height, none);
             // NaN is ignored here.
             (lowest, highest) = (found.smaller(lowest), found.larger(highest));
