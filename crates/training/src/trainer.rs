@@ -520,7 +520,7 @@ impl<T: Training> Trainer<'_, T> {
         self.session.record(step, Event::Changed { changes })?;
         self.order(Order::Change)?;
         let text = serde_json::to_string(&settings).expect("numbers and names are text");
-        self.group.share_text(&self.live.next_key(), &text)?;
+        self.group.share_text(&text)?;
         self.course.steps = steps.map_or(self.course.steps, |steps| steps as u64);
         self.count_operations();
         Ok((true, message))

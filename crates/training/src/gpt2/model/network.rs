@@ -243,7 +243,8 @@ impl Gpt2 {
     /// libtorch caches what it prepares for each shape of a product, in half precision more than 1 MB.
     pub fn logits(&self, tokens: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
         let (sequences, length) = (tokens.size()[0], tokens.size()[1]);
-        let padded = (length as u64).next_multiple_of(SAMPLED_LENGTHS).min(u64::from(self.network.shape.context)) as i64;
+        let padded =
+            (length as u64).next_multiple_of(SAMPLED_LENGTHS).min(u64::from(self.network.shape.context)) as i64;
         let tokens = tokens.f_constant_pad_nd([0, padded - length])?;
         let hidden = self.network.hidden(&tokens, check)?.f_view([sequences, padded, -1])?;
         Ok(tch::no_grad(|| hidden.f_select(1, length - 1)?.f_mm(&self.network.head()?))?)
