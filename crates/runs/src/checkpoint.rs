@@ -164,7 +164,7 @@ impl Checkpoint {
     }
 
     /// The part of the text that the checksum covers.
-    pub fn covered(&self, text: &str) -> String {
+    fn covered(&self, text: &str) -> String {
         with_sum(&with_sum(text, CRC32, self.crc32, 0), TEXT_SUM, self.text_sum, 0)
     }
 
@@ -176,22 +176,39 @@ impl Checkpoint {
     /// Fails with a description of the fault.
     pub fn examine(run: &RunFolder, step: u64) -> Result<Checkpoint, String> {
         let (checkpoint, text) = Checkpoint::read(run, step)?;
-        let mut tensors = plain_file::open(&run.checkpoint_tensors(step), Links::Refused).map_err(unread)?;
-        let length = tensors.metadata().map_err(unread)?.len();
-        if length != checkpoint.bytes {
-            return Err(format!("expected tensors of {} bytes, found {length}", checkpoint.bytes));
-        }
-        let (sum, header) = sum_and_header(&mut tensors, &checkpoint.covered(&text)).map_err(unread)?;
-        if sum != checkpoint.crc32 {
-            return Err("the checksum is wrong: bytes have changed".to_owned());
-        }
-        tensors_of_header(&header, length)?;
+        checkpoint.read_tensors(run, &text, |_, _| Ok(()))?;
         Ok(checkpoint)
     }
-}
 
-fn unread(error: io::Error) -> String {
-    format!("its tensors cannot be read: {error}")
+    /// Reads the tensors' file of the checkpoint with this text once, and checks that the two files agree. `take` gets
+    /// the tensors in the order of their bytes, and these bytes, of which it may leave the last ones.
+    ///
+    /// # Errors
+    ///
+    /// Fails with a description of the fault. Changed bytes are reported before any error that they may have caused.
+    pub fn read_tensors<V>(
+        &self,
+        run: &RunFolder,
+        text: &str,
+        take: impl FnOnce(Vec<(String, TensorEntry)>, &mut dyn Read) -> Result<V, String>,
+    ) -> Result<V, String> {
+        let unread = |error: io::Error| format!("its tensors cannot be read: {error}");
+        let file = plain_file::open(&run.checkpoint_tensors(self.step), Links::Refused).map_err(unread)?;
+        let length = file.metadata().map_err(unread)?.len();
+        if length != self.bytes {
+            return Err(format!("expected tensors of {} bytes, found {length}", self.bytes));
+        }
+        let mut file = Summed { file, sum: crc32fast::Hasher::new() };
+        let header = file.header().map_err(unread)?;
+        let taken = tensors_of_header(&header, length).and_then(|tensors| take(tensors, &mut file));
+        let mut piece = vec![0; Summed::PIECE];
+        while file.read(&mut piece).map_err(unread)? > 0 {}
+        file.sum.update(self.covered(text).as_bytes());
+        if file.sum.finalize() != self.crc32 {
+            return Err("the checksum is wrong: bytes have changed".to_owned());
+        }
+        taken
+    }
 }
 
 /// Lists the tensors' files in a run's folder that have no description, as a worker was killed while it saved them.
@@ -219,22 +236,35 @@ pub fn with_sum(text: &str, field: &str, from: u32, to: u32) -> String {
     }
 }
 
-/// Computes the checksum of a file followed by a text, and returns it with the beginning of the file, up to the largest
-/// length of a header.
-fn sum_and_header(file: &mut File, text: &str) -> io::Result<(u32, Vec<u8>)> {
-    let mut header = Vec::new();
-    (&mut *file).take(8 + Checkpoint::LONGEST_HEADER).read_to_end(&mut header)?;
-    let mut sum = crc32fast::Hasher::new();
-    sum.update(&header);
-    let mut piece = vec![0; 1 << 20];
-    loop {
-        match file.read(&mut piece)? {
-            0 => break,
-            read => sum.update(&piece[..read]),
+/// A file, with the checksum of the bytes read so far.
+struct Summed {
+    file: File,
+    sum: crc32fast::Hasher,
+}
+
+impl Summed {
+    /// The number of bytes read at a time, few enough to stay in the cache until they are summed.
+    const PIECE: usize = 1 << 18;
+
+    /// Reads the length of the header and, if it is plausible, the header.
+    fn header(&mut self) -> io::Result<Vec<u8>> {
+        let mut header = Vec::new();
+        self.take(8).read_to_end(&mut header)?;
+        if let Ok(size) = <[u8; 8]>::try_from(&header[..]) {
+            let size = u64::from_le_bytes(size).min(Checkpoint::LONGEST_HEADER);
+            self.take(size).read_to_end(&mut header)?;
         }
+        Ok(header)
     }
-    sum.update(text.as_bytes());
-    Ok((sum.finalize(), header))
+}
+
+impl Read for Summed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = buffer.len().min(Self::PIECE);
+        let read = self.file.read(&mut buffer[..most])?;
+        self.sum.update(&buffer[..read]);
+        Ok(read)
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -248,7 +278,7 @@ pub struct TensorEntry {
 
 /// Parses the names and byte ranges of the tensors in the header of a safetensors file of `length` bytes, in the order
 /// of their bytes. They must fill the file without a gap.
-pub fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<(String, TensorEntry)>, String> {
+fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<(String, TensorEntry)>, String> {
     let wrong = |what: &str| Err(format!("its header of tensors is invalid: {what}"));
     let Some((bytes, rest)) = beginning.split_first_chunk::<8>() else { return wrong("there is no header") };
     let size = u64::from_le_bytes(*bytes);

@@ -1,7 +1,6 @@
 //! Writing and reading the tensors of checkpoints as safetensors.
 
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -9,16 +8,14 @@ use std::{fs, io};
 use anyhow::Context;
 use safetensors::tensor::{Dtype, View};
 use tch::{Device, Kind, Tensor};
-use valleyscope_engine::optimizer::{LONGEST_AXIS, MOST_STATES};
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{RunConfig, compute_the_same};
 use valleyscope_runs::atomic_file::{AtomicFile, write_plain_file};
 use valleyscope_runs::checkpoint::{
-    CRC32, Checkpoint, CheckpointOrigin, OptimizerProgress, TEXT_SUM, TensorEntry, orphans, tensors_of_header, with_sum,
+    CRC32, Checkpoint, CheckpointOrigin, OptimizerProgress, TEXT_SUM, TensorEntry, orphans, with_sum,
 };
-use valleyscope_runs::plain_file::Links;
-use valleyscope_runs::{Forked, RunFolder, RunReader, plain_file};
+use valleyscope_runs::{Forked, RunFolder, RunReader};
 
 use super::error::{CheckpointError, TrainError, damaged};
 
@@ -78,10 +75,15 @@ pub fn steps(run: &RunFolder) -> Result<Vec<u64>, CheckpointError> {
     run.checkpoints().map_err(|source| CheckpointError::File { path: run.path().to_owned(), source })
 }
 
-/// Reads the checkpoint of a step, and its tensors by name.
+/// Reads the checkpoint of a step from which a run continues, its own or the one that it was forked from, and its
+/// tensors by name.
 ///
 /// Only tensors that the training expects are read into memory: those with the names, types and shapes of `expected`,
-/// whose values do not matter.
+/// whose values do not matter. The training's own tensors stay unchanged: damage may show only at the end of the file.
+///
+/// An optimizer with another rule than before the fork starts with the states and the progress of `expected`, which are
+/// those before its first step. The best evaluation before a fork counts if it is this checkpoint's and the fork
+/// evaluates in the same way: earlier ones are not in the fork's folder.
 ///
 /// # Errors
 ///
@@ -90,39 +92,100 @@ pub fn steps(run: &RunFolder) -> Result<Vec<u64>, CheckpointError> {
 pub fn load(
     run: &RunFolder,
     step: u64,
+    forked: Option<&Forked>,
     origin: &CheckpointOrigin,
     expected: &TrainingState<'_>,
 ) -> Result<(Checkpoint, OwnedTensors), CheckpointError> {
-    let check = |about: &Path, checkpoint: &Checkpoint| check_origin(checkpoint, about, origin);
-    let tensors = &expected.tensors;
-    let wanted = ExpectedTensors { tensors, most: bytes_of_all(tensors), passes_over: &|_| false };
-    let (checkpoint, tensors) = read(run, step, &wanted, check)?;
-    check_powers(&checkpoint, run, &expected.progress)?;
+    let (about, mut checkpoint, text) = description(run, step)?;
+    let forked = forked.filter(|forked| checkpoint.is_origin_of(forked));
+    if forked.is_none() {
+        check_origin(&checkpoint, &about, origin)?;
+    }
+    let begins_anew = forked.is_some_and(|forked| !forked.keeps_optimizer);
+    let is_fresh = |name: &str| begins_anew && name.starts_with(OPTIMIZER);
+    let (fresh, stored): (NamedTensors<'_>, NamedTensors<'_>) =
+        expected.tensors.iter().cloned().partition(|(name, _)| is_fresh(name));
+    let mut tensors = read(run, &checkpoint, &text, &stored, is_fresh)?;
+    tensors.extend(fresh.into_iter().map(|(name, tensor)| (name, tensor.shallow_clone())));
+    match begins_anew {
+        true => checkpoint.set_progress(expected.progress.clone()),
+        false => check_powers(&checkpoint, &about, &expected.progress)?,
+    }
+    if forked.is_some() {
+        // The fork's config has them.
+        checkpoint.settings.clear();
+        checkpoint.best = checkpoint.best.filter(|(best, _)| *best == step && evaluate_the_same(&checkpoint, origin));
+    }
     Ok((checkpoint, tensors))
+}
+
+/// Reads the description of the checkpoint of a step; returns also its path and its text.
+fn description(run: &RunFolder, step: u64) -> Result<(PathBuf, Checkpoint, String), CheckpointError> {
+    let about = run.checkpoint_tensors(step).with_extension("ron");
+    let (checkpoint, text) = Checkpoint::read(run, step).map_err(|reason| damaged(&about, reason))?;
+    Ok((about, checkpoint, text))
 }
 
 /// Checks that a checkpoint has a product of each of an optimizer's decay rates.
-fn check_powers(checkpoint: &Checkpoint, run: &RunFolder, of: &OptimizerProgress) -> Result<(), CheckpointError> {
+fn check_powers(checkpoint: &Checkpoint, about: &Path, of: &OptimizerProgress) -> Result<(), CheckpointError> {
     let Some(missing) = of.powers.keys().find(|key| !checkpoint.powers.contains_key(*key)) else { return Ok(()) };
     let found: Vec<&str> = checkpoint.powers.keys().map(String::as_str).collect();
     let found = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
-    let about = run.checkpoint_tensors(checkpoint.step).with_extension("ron");
-    Err(damaged(&about, format!("expected `{missing}` among `powers`, found {}", visible(&found))))
+    Err(damaged(about, format!("expected `{missing}` among `powers`, found {}", visible(&found))))
 }
 
-/// Reads the checkpoint of a step, if `check` accepts it, and its tensors by name.
+/// Reads the tensors of a checkpoint that have the names, types and shapes of `wanted`. A tensor of another name is
+/// refused, unless it is `passed_over`.
 fn read(
     run: &RunFolder,
-    step: u64,
-    wanted: &ExpectedTensors<'_>,
-    check: impl FnOnce(&Path, &Checkpoint) -> Result<(), CheckpointError>,
-) -> Result<(Checkpoint, OwnedTensors), CheckpointError> {
-    let path = run.checkpoint_tensors(step);
-    let about = path.with_extension("ron");
-    let (checkpoint, text) = Checkpoint::read(run, step).map_err(|reason| damaged(&about, reason))?;
-    check(&about, &checkpoint)?;
-    let tensors = wanted.read(&path, &checkpoint, &text)?;
-    Ok((checkpoint, tensors))
+    checkpoint: &Checkpoint,
+    text: &str,
+    wanted: &NamedTensors<'_>,
+    is_passed_over: impl Fn(&str) -> bool,
+) -> Result<OwnedTensors, CheckpointError> {
+    let failed = |error: io::Error| error.to_string();
+    let tensors = checkpoint.read_tensors(run, text, |entries, bytes| {
+        check_tensors(&entries, wanted, is_passed_over)?;
+        let mut tensors = Vec::new();
+        for (name, TensorEntry { data_offsets: [start, end], .. }) in entries {
+            let Some((_, like)) = wanted.iter().find(|(wanted, _)| *wanted == name) else {
+                io::copy(&mut Read::take(&mut *bytes, end - start), &mut io::sink()).map_err(failed)?;
+                continue;
+            };
+            let tensor = Tensor::f_empty(like.size(), (like.kind(), Device::Cpu));
+            let mut tensor = tensor.map_err(|error| TrainError::from(error).to_string())?;
+            bytes.read_exact(bytes_mut(&mut tensor)).map_err(failed)?;
+            tensors.push((name, tensor));
+        }
+        Ok(tensors)
+    });
+    tensors.map_err(|reason| damaged(&run.checkpoint_tensors(checkpoint.step), reason))
+}
+
+/// Checks that these are the expected tensors, and no others than allowed.
+fn check_tensors(
+    entries: &[(String, TensorEntry)],
+    wanted: &NamedTensors<'_>,
+    is_passed_over: impl Fn(&str) -> bool,
+) -> Result<(), String> {
+    for (name, tensor) in wanted {
+        let entry = entries.iter().find(|(found, _)| found == name).map(|(_, entry)| entry);
+        let dtype = format!("{:?}", dtype(tensor));
+        let shape: Vec<u64> = tensor.size().into_iter().map(|size| size as u64).collect();
+        let fits = |entry: &TensorEntry| entry.dtype == dtype && entry.shape == shape;
+        if !entry.is_some_and(fits) {
+            let found =
+                entry.map_or_else(|| "nothing".to_owned(), |entry| format!("{} {:?}", entry.dtype, entry.shape));
+            return Err(format!("expected `{name}` of {dtype} {shape:?}, found {found}"));
+        }
+    }
+    let is_wanted = |name: &str| wanted.iter().any(|(other, _)| other == name);
+    let others = entries.iter().filter(|(name, _)| !is_wanted(name) && !is_passed_over(name)).count();
+    if others > 0 {
+        let expected = wanted.len();
+        return Err(format!("expected {expected} tensors, found {}", expected + others));
+    }
+    Ok(())
 }
 
 fn check_origin(checkpoint: &Checkpoint, about: &Path, origin: &CheckpointOrigin) -> Result<(), CheckpointError> {
@@ -170,9 +233,9 @@ pub fn clear(run: &RunFolder) {
     }
 }
 
-fn foreign(about: &Path, with: &'static str, expected: &str, found: &str) -> CheckpointError {
-    let (expected, found) = (expected.to_owned(), visible(found).into_owned());
-    CheckpointError::Foreign { path: about.to_owned(), with, expected, found }
+fn foreign(about: &Path, with: &str, expected: &str, found: &str) -> CheckpointError {
+    let found = visible(found);
+    damaged(about, format!("of another run: it was trained {with} than this one ({found}, and not {expected})"))
 }
 
 /// Fills both checksums into a checkpoint's text, which has 0 instead of them.
@@ -182,130 +245,6 @@ fn with_checksums(text: &str, tensors: &[u8]) -> String {
     sum.update(text.as_bytes());
     let text = with_sum(text, CRC32, 0, sum.finalize());
     with_sum(&text, TEXT_SUM, 0, crc32fast::hash(text.as_bytes()))
-}
-
-struct ExpectedTensors<'a> {
-    /// Names, types and shapes of the expected tensors.
-    pub tensors: &'a NamedTensors<'a>,
-    /// The largest length of the file without its header, in bytes.
-    pub most: u64,
-    /// Whether a tensor of another name is skipped.
-    pub passes_over: &'a dyn Fn(&str) -> bool,
-}
-
-impl ExpectedTensors<'_> {
-    /// Reads the tensors' file of a checkpoint, whose description is `text`.
-    ///
-    /// The training's own tensors stay unchanged: damage may show only at the end of the file.
-    fn read(&self, path: &Path, checkpoint: &Checkpoint, text: &str) -> Result<OwnedTensors, CheckpointError> {
-        let failed = |source| CheckpointError::File { path: path.to_owned(), source };
-        let file = plain_file::open(path, Links::Refused).map_err(failed)?;
-        let length = file.metadata().map_err(failed)?.len();
-        let most = self.most + Checkpoint::LONGEST_HEADER;
-        if length > most {
-            let message = format!("expected at most {most} bytes, found more");
-            return Err(failed(io::Error::new(io::ErrorKind::FileTooLarge, message)));
-        }
-        let wrong_length = |found: u64| damaged(path, format!("expected {} bytes, found {found}", checkpoint.bytes));
-        if length != checkpoint.bytes {
-            return Err(wrong_length(length));
-        }
-        let mut file = Summed { file, sum: crc32fast::Hasher::new(), read: 0 };
-        let tensors = self.take(&mut file, length, path);
-        // Changed bytes are reported before any other error that they may have caused.
-        file.skip(u64::MAX).map_err(failed)?;
-        if file.read != length {
-            return Err(wrong_length(file.read));
-        }
-        file.sum.update(checkpoint.covered(text).as_bytes());
-        if file.sum.finalize() != checkpoint.crc32 {
-            let about = path.with_extension("ron");
-            let reason = format!("the checksum is wrong: bytes have changed, here or in {}", about.display());
-            return Err(damaged(path, reason));
-        }
-        tensors
-    }
-
-    fn take(&self, file: &mut Summed, length: u64, path: &Path) -> Result<OwnedTensors, CheckpointError> {
-        let failed = |source| CheckpointError::File { path: path.to_owned(), source };
-        let header = file.header().map_err(failed)?;
-        let entries = tensors_of_header(&header, length).map_err(|reason| damaged(path, reason))?;
-        self.check(&entries).map_err(|reason| damaged(path, reason))?;
-        let mut tensors = Vec::new();
-        for (name, TensorEntry { data_offsets: [start, end], .. }) in entries {
-            let Some((_, like)) = self.tensors.iter().find(|(wanted, _)| *wanted == name) else {
-                file.skip(end - start).map_err(failed)?;
-                continue;
-            };
-            let mut tensor = Tensor::f_empty(like.size(), (like.kind(), Device::Cpu)).map_err(TrainError::from)?;
-            file.read_exact(bytes_mut(&mut tensor)).map_err(failed)?;
-            tensors.push((name, tensor));
-        }
-        Ok(tensors)
-    }
-
-    /// Checks that these are the expected tensors, and no others than allowed.
-    fn check(&self, entries: &[(String, TensorEntry)]) -> Result<(), String> {
-        for (name, tensor) in self.tensors {
-            let entry = entries.iter().find(|(found, _)| found == name).map(|(_, entry)| entry);
-            let dtype = format!("{:?}", dtype(tensor));
-            let shape: Vec<u64> = tensor.size().into_iter().map(|size| size as u64).collect();
-            let fits = |entry: &TensorEntry| entry.dtype == dtype && entry.shape == shape;
-            if !entry.is_some_and(fits) {
-                let found =
-                    entry.map_or_else(|| "nothing".to_owned(), |entry| format!("{} {:?}", entry.dtype, entry.shape));
-                return Err(format!("expected `{name}` of {dtype} {shape:?}, found {found}"));
-            }
-        }
-        let is_wanted = |name: &str| self.tensors.iter().any(|(other, _)| other == name);
-        let others = entries.iter().filter(|(name, _)| !is_wanted(name) && !(self.passes_over)(name)).count();
-        if others > 0 {
-            let expected = self.tensors.len();
-            return Err(format!("expected {expected} tensors, found {}", expected + others));
-        }
-        Ok(())
-    }
-}
-
-/// A file, with the checksum and the number of the bytes read so far.
-struct Summed {
-    file: File,
-    sum: crc32fast::Hasher,
-    read: u64,
-}
-
-impl Summed {
-    /// The number of bytes read at a time, few enough to stay in the cache until they are summed.
-    const PIECE: usize = 1 << 18;
-
-    /// Reads the length of the header and, if it is plausible, the header.
-    fn header(&mut self) -> io::Result<Vec<u8>> {
-        let mut header = Vec::new();
-        self.take(8).read_to_end(&mut header)?;
-        if let Ok(size) = <[u8; 8]>::try_from(&header[..]) {
-            let size = u64::from_le_bytes(size).min(Checkpoint::LONGEST_HEADER);
-            self.take(size).read_to_end(&mut header)?;
-        }
-        Ok(header)
-    }
-
-    /// Reads `bytes` bytes, or to the end, for the sum only.
-    fn skip(&mut self, bytes: u64) -> io::Result<()> {
-        let mut piece = vec![0; Self::PIECE];
-        let mut rest = self.take(bytes);
-        while rest.read(&mut piece)? > 0 {}
-        Ok(())
-    }
-}
-
-impl Read for Summed {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let most = buffer.len().min(Self::PIECE);
-        let read = self.file.read(&mut buffer[..most])?;
-        self.sum.update(&buffer[..read]);
-        self.read += read as u64;
-        Ok(read)
-    }
 }
 
 fn bytes_mut(tensor: &mut Tensor) -> &mut [u8] {
@@ -350,75 +289,8 @@ fn dtype(tensor: &Tensor) -> Dtype {
     if tensor.kind() == Kind::Double { Dtype::F64 } else { Dtype::F32 }
 }
 
-fn bytes_of_all(tensors: &NamedTensors<'_>) -> u64 {
-    tensors.iter().map(|(_, tensor)| bytes_of(tensor) as u64).sum()
-}
-
-/// Computes an upper limit of the bytes of these tensors and of the states of any optimizer for them: flat states, or
-/// two statistics per axis. The axes are at most twice as long together as the tensors have numbers.
-fn most_bytes(tensors: &NamedTensors<'_>) -> u64 {
-    let numbers: u64 = tensors.iter().map(|(_, tensor)| tensor.numel() as u64).sum();
-    let statistics = 4 * numbers.min(LONGEST_AXIS as u64);
-    bytes_of_all(tensors).saturating_mul(1 + MOST_STATES as u64 + statistics)
-}
-
 fn bytes_of(tensor: &Tensor) -> usize {
     tensor.numel() * tensor.kind().elt_size_in_bytes()
-}
-
-/// Loads the checkpoint that a run was forked from, as the fork continues from it, and its tensors by name.
-///
-/// An optimizer with another rule starts with the states and the progress of `expected`, which are those before its
-/// first step. The best evaluation is this checkpoint's, if the fork evaluates in the same way: earlier ones are not in
-/// the fork's folder.
-///
-/// # Errors
-///
-/// Fails as [`load`] does, and with [`CheckpointError::Foreign`] if the fork has itself saved a checkpoint at that
-/// step.
-pub(crate) fn load_forked(
-    run: &RunFolder,
-    forked: &Forked,
-    origin: &CheckpointOrigin,
-    expected: &TrainingState<'_>,
-) -> Result<(Checkpoint, OwnedTensors), CheckpointError> {
-    let is_fresh = |name: &str| !forked.keeps_optimizer && name.starts_with(OPTIMIZER);
-    let (fresh, stored): (NamedTensors<'_>, NamedTensors<'_>) =
-        expected.tensors.iter().cloned().partition(|(name, _)| is_fresh(name));
-    let step = forked.from_step;
-    let most = most_bytes(&stored);
-    let wanted = ExpectedTensors { tensors: &stored, most, passes_over: &is_fresh };
-    let (mut checkpoint, mut tensors) = read(run, step, &wanted, |about, found| {
-        if found.is_origin_of(forked) {
-            return Ok(());
-        }
-        let [expected, found] = [forked.checkpoint_crc32, found.crc32].map(|sum| format!("checksum {sum}"));
-        Err(CheckpointError::Foreign { path: about.to_owned(), with: "from another fork", expected, found })
-    })?;
-    tensors.extend(fresh.into_iter().map(|(name, tensor)| (name, tensor.shallow_clone())));
-    match forked.keeps_optimizer {
-        true => check_powers(&checkpoint, run, &expected.progress)?,
-        false => checkpoint.set_progress(expected.progress.clone()),
-    }
-    // The fork's config has them.
-    checkpoint.settings.clear();
-    checkpoint.best = checkpoint.best.filter(|(best, _)| *best == step && evaluate_the_same(&checkpoint, origin));
-    Ok((checkpoint, tensors))
-}
-
-/// Loads the checkpoint of a step from which a run continues: its own, or the one that it was forked from.
-pub(super) fn load_any(
-    run: &RunFolder,
-    step: u64,
-    forked: Option<&Forked>,
-    origin: &CheckpointOrigin,
-    expected: &TrainingState<'_>,
-) -> Result<(Checkpoint, OwnedTensors), CheckpointError> {
-    let forked = forked.filter(|forked| forked.from_step == step);
-    match forked.map(|forked| load_forked(run, forked, origin, expected)) {
-        None | Some(Err(CheckpointError::Foreign { .. })) => load(run, step, origin, expected),
-        Some(loaded) => loaded,
-    }
 }
 
 /// Whether evaluations before a checkpoint are comparable with those of a run that continues from it.
@@ -471,12 +343,13 @@ impl SavedRun {
     ///
     /// Fails if the checkpoint cannot be read, is damaged, is of another run, or lacks one of these tensors.
     pub(crate) fn restore(&self, tensors: &NamedTensors<'_>) -> Result<(), TrainError> {
-        let wanted = ExpectedTensors { tensors, most: most_bytes(tensors), passes_over: &|_| true };
-        let saved = read(&self.run, self.step, &wanted, |about, found| {
-            let is_of_fork = self.forked.as_ref().is_some_and(|forked| found.is_origin_of(forked));
-            if is_of_fork { Ok(()) } else { check_config(found, about, &self.origin) }
+        let saved = description(&self.run, self.step).and_then(|(about, found, text)| {
+            if !self.forked.as_ref().is_some_and(|forked| found.is_origin_of(forked)) {
+                check_config(&found, &about, &self.origin)?;
+            }
+            read(&self.run, &found, &text, tensors, |_| true)
         });
-        let (_, saved) = saved.map_err(|error| TrainError::Refused(error.to_string()))?;
+        let saved = saved.map_err(|error| TrainError::Refused(error.to_string()))?;
         restore_tensors(tensors, &saved)
     }
 }

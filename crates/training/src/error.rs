@@ -41,8 +41,6 @@ pub enum CheckpointError {
     File { path: PathBuf, source: io::Error },
     #[error("{}: {reason}", path.display())]
     Damaged { path: PathBuf, reason: String },
-    #[error("{} is of another run: it was trained {with} than this one ({found}, and not {expected})", path.display())]
-    Foreign { path: PathBuf, with: &'static str, expected: String, found: String },
     #[error(transparent)]
     Tensors(#[from] TrainError),
 }

@@ -51,32 +51,12 @@ impl RankLog {
     }
 }
 
-/// Keys of the texts that rank 0 shares before the first step.
-const CONFIG: &str = "config";
-const DATA: &str = "data";
-
 /// The text that replaces the data's fingerprint if the run is stopped before it has begun.
-const STOPPED: &str = "";
-
-pub(super) fn share_config(group: &Group, text: &str) -> Result<(), TrainError> {
-    group.share_text(CONFIG, text).map(drop)
-}
-
-/// Shares the fingerprint of the data with the other processes, once rank 0 has prepared them.
-pub(super) fn share_data(group: &Group, fingerprint: &str) -> Result<(), TrainError> {
-    group.share_text(DATA, fingerprint).map(drop)
-}
-
-/// Signals the other processes that the run is stopped before it has begun.
-pub(super) fn share_stop(group: &Group) -> Result<(), TrainError> {
-    group.share_text(DATA, STOPPED)?;
-    group.wait_at_end();
-    Ok(())
-}
+pub(super) const STOPPED: &str = "";
 
 impl Follower<'_> {
     pub(super) fn preset(&self) -> anyhow::Result<Preset> {
-        let text = self.group.share_text(CONFIG, "")?;
+        let text = self.group.share_text("")?;
         Ok(Preset::parse(&text, "the config of rank 0")?)
     }
 
@@ -85,7 +65,7 @@ impl Follower<'_> {
         let device = self.devices.open(spec.common().device, self.local_rank)?;
         let backend = self.group.meet_on_devices(device)?;
         // Rank 0 has downloaded and prepared the data.
-        let expected = self.group.share_text(DATA, "")?;
+        let expected = self.group.share_text("")?;
         if expected == STOPPED {
             self.group.wait_at_end();
             return Ok(Ended::Stopped);
@@ -131,9 +111,6 @@ impl Follower<'_> {
 // After a step, each rank sends its part of the parameters to the others, in place, as Gloo's all-gather makes a copy
 // of the whole. Gradients are all-reduced whole: each rank needs the norm of all, and Gloo's reduce-scatter is an
 // all-reduce of a copy. Checkpoints are whole, and gathered by rank 0 alone.
-
-/// The key of the text that holds the [`Progress`] of rank 0.
-const PROGRESS: &str = "progress";
 
 /// The steps and the optimizer's progress of a training, as shared by rank 0.
 #[derive(Serialize, Deserialize)]
@@ -200,7 +177,7 @@ pub(super) fn share_state(
     let optimizer = training.optimized().2.progress();
     let progress = Progress { step: training.step(), optimizer, resumes: restored.is_some(), settings };
     let own = serde_json::to_string(&progress).expect("numbers and names are text");
-    let shared = group.share_text(PROGRESS, &own)?;
+    let shared = group.share_text(&own)?;
     let Progress { step, optimizer, resumes, settings } = serde_json::from_str(&shared)
         .map_err(|error| TrainError::Lost(format!("rank 0 sent invalid progress: {error}")))?;
     let mut saved = Vec::new();

@@ -12,7 +12,7 @@ use valleyscope_runs::{
     SettingChange, Started, StopRequest,
 };
 
-use super::checkpoint::{self, OwnedTensors, load_any};
+use super::checkpoint::{self, OwnedTensors};
 use super::device::Usage;
 use super::error::{CheckpointError, TrainError};
 use super::follower::{like_whole, own_parts, share_state, state_with, whole_state};
@@ -114,7 +114,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         let expected = state_with(self.run, &like);
         for step in checkpoint::steps(self.session.run()).context(CHECKPOINTS)?.into_iter().rev() {
             let forked = self.session.before().forked();
-            match load_any(self.session.run(), step, forked, &self.origin, &expected) {
+            match checkpoint::load(self.session.run(), step, forked, &self.origin, &expected) {
                 Ok((checkpoint, tensors)) => {
                     let step_work = self.restore_settings(&checkpoint)?;
                     let own = own_parts(&self.group, &tensors)?;
@@ -520,7 +520,7 @@ impl<T: Training> Trainer<'_, T> {
         self.session.record(step, Event::Changed { changes })?;
         self.order(Order::Change)?;
         let text = serde_json::to_string(&settings).expect("numbers and names are text");
-        self.group.share_text(&self.live.next_key(), &text)?;
+        self.group.share_text(&text)?;
         self.course.steps = steps.map_or(self.course.steps, |steps| steps as u64);
         self.count_operations();
         Ok((true, message))

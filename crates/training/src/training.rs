@@ -167,13 +167,11 @@ pub(crate) struct LiveSettings<S> {
     spec: S,
     /// The settings that commands have changed, by their paths in the config.
     changed: BTreeMap<String, f64>,
-    /// The number of changes that rank 0 has shared with the other processes.
-    shared: u64,
 }
 
 impl<S: RunSpec> LiveSettings<S> {
     pub(crate) fn new(spec: S) -> LiveSettings<S> {
-        LiveSettings { spec, changed: BTreeMap::new(), shared: 0 }
+        LiveSettings { spec, changed: BTreeMap::new() }
     }
 
     pub(crate) fn changed(&self) -> &BTreeMap<String, f64> {
@@ -205,15 +203,9 @@ impl<S: RunSpec> LiveSettings<S> {
         self.spec.needs(self.spec.samples_at_once()).step_operations / group.size() as f64
     }
 
-    /// Makes the key of the text with which rank 0 shares the next change.
-    pub(super) fn next_key(&mut self) -> String {
-        self.shared += 1;
-        format!("settings/{}", self.shared)
-    }
-
     /// Receives settings that rank 0 has changed, and puts them in force.
     pub(crate) fn receive<T: Training<Spec = S>>(&mut self, group: &Group, training: &mut T) -> Result<(), TrainError> {
-        let text = group.share_text(&self.next_key(), "")?;
+        let text = group.share_text("")?;
         let settings = serde_json::from_str(&text);
         let settings = settings.map_err(|error| TrainError::Lost(format!("rank 0 sent invalid settings: {error}")))?;
         self.adopt(training, settings).map(drop)

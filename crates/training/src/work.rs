@@ -18,7 +18,7 @@ use valleyscope_runs::{
 use super::checkpoint::{OPTIMIZER, SavedRun};
 use super::device::{Devices, Usage};
 use super::error::TrainError;
-use super::follower::{Follower, share_data, share_stop};
+use super::follower::{Follower, STOPPED};
 use super::group::{Group, LocalProcesses, WaitMetrics};
 use super::trainer::{Instruments, Trainer};
 use super::training::{Ended, MeanLoss, ObtainResult, Obtained, TrainedSpec, Training};
@@ -43,10 +43,11 @@ impl Work<'_> {
         self.group.meet_on_devices(device)?;
         let obtained = self.data(|say, cancelled| spec.obtain(say, cancelled))?;
         let Some(obtained) = obtained else {
-            share_stop(&self.group)?;
+            self.group.share_text(STOPPED)?;
+            self.group.wait_at_end();
             return Ok(Ended::Stopped);
         };
-        share_data(&self.group, &obtained.fingerprint)?;
+        self.group.share_text(&obtained.fingerprint)?;
         self.train(spec, obtained, device, |data| spec.begin(data, device))
     }
 

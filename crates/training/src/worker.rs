@@ -21,7 +21,7 @@ use valleyscope_runs::{Event, RunFolder, RunSession, StopRequest, TextRequest};
 use super::checkpoint::SavedRun;
 use super::device::Devices;
 use super::error::TrainError;
-use super::follower::{Follower, RankLog, share_config};
+use super::follower::{Follower, RankLog};
 use super::group::{Backend, Group, Joining, LocalProcesses, RankEnv};
 use super::loops::ThreadSpin;
 use super::mnist::MnistRun;
@@ -361,7 +361,7 @@ fn train(work: &mut Work<'_>, ranks: &RankArguments, rank_env: &mut Option<RankE
     let sharing = work.config.preset.workload().map_or_else(Sharing::none, Workload::sharing);
     let (group, processes) = ranks.lead(work.session.run(), rank_env, sharing, &work.stop)?;
     (work.group, work.processes) = (Arc::new(group), processes);
-    share_config(&work.group, work.config.text())?;
+    work.group.share_text(work.config.text())?;
     trained(&work.config.preset.clone())?.train(work)
 }
 

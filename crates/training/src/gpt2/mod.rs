@@ -133,7 +133,7 @@ impl Gpt2Run {
         let size = self.spec.batch_size.get();
         let all = size * self.spec.accumulation.get();
         let own = self.group.part(all);
-        self.model.forget_gradients();
+        self.model.forget_gradients()?;
         let mut loss = Tensor::f_zeros([1], (self.model.parameters().kind(), self.model.device()))?;
         let mut start = own.start;
         while start < own.end {
@@ -176,7 +176,7 @@ impl Gpt2Run {
     /// Computes the gradients of the mean loss of some sequences, before clipping.
     fn differentiate_at(&mut self, offsets: &[u64], check: &mut Check<'_>) -> Result<(), TrainError> {
         let [tokens, targets] = self.batch(Split::Train, offsets)?;
-        self.model.forget_gradients();
+        self.model.forget_gradients()?;
         self.model.differentiate(&tokens, &targets, 1.0, self.scale.factor, check).map(drop)
     }
 

@@ -4,7 +4,7 @@
 //! those of Gloo that PyTorch does not ship. The part for NCCL is compiled if libtorch is one for CUDA and the headers
 //! of NCCL and CUDA are found.
 //!
-//! The processor waits for operations over NCCL, so that they can be abandoned. c10d's own handling of errors is off
+//! Errors are c10d's messages. The processor waits for operations over NCCL, so that they can be abandoned. c10d's own handling of errors is off
 //! unless the environment turns it on, as it would end the process before the lost rank can be named.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -13,11 +13,6 @@ use std::ptr::{NonNull, null, null_mut};
 use std::time::Duration;
 
 use tch::Tensor;
-
-/// The error of an operation of c10d, with its message.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct C10dError(pub(super) String);
 
 type Handle = c_void;
 
@@ -82,23 +77,23 @@ fn taken(text: *mut c_char) -> Option<String> {
     }
 }
 
-fn checked(error: *mut c_char) -> Result<(), C10dError> {
+fn checked(error: *mut c_char) -> Result<(), String> {
     let Some(error) = taken(error) else { return Ok(()) };
     // The first line has the reason; the rest is for developers of c10d.
     let first = error.lines().next().unwrap_or_default();
     let plain = first.strip_prefix("[/").and_then(|rest| Some(rest.split_once("] ")?.1));
-    Err(C10dError(plain.unwrap_or(first).to_owned()))
+    Err(plain.unwrap_or(first).to_owned())
 }
 
 /// Calls a function that sets a handle, and returns the handle.
-fn made(make: impl FnOnce(*mut *mut Handle) -> *mut c_char) -> Result<NonNull<Handle>, C10dError> {
+fn made(make: impl FnOnce(*mut *mut Handle) -> *mut c_char) -> Result<NonNull<Handle>, String> {
     let mut out = null_mut();
     checked(make(&raw mut out))?;
-    NonNull::new(out).ok_or_else(|| C10dError("nothing was made".to_owned()))
+    NonNull::new(out).ok_or_else(|| "nothing was made".to_owned())
 }
 
-fn c_text(text: &str) -> Result<CString, C10dError> {
-    CString::new(text).map_err(|_| C10dError(format!("expected a text without a zero byte, found {text:?}")))
+fn c_text(text: &str) -> Result<CString, String> {
+    CString::new(text).map_err(|_| format!("expected a text without a zero byte, found {text:?}"))
 }
 
 /// Gives up ownership of a socket.
@@ -130,7 +125,7 @@ impl Store {
         listener: Option<TcpListener>,
         prefix: &str,
         timeout: Duration,
-    ) -> Result<Store, C10dError> {
+    ) -> Result<Store, String> {
         let (host, prefix) = (c_text(host)?, c_text(prefix)?);
         let listener = listener.map_or(-1, descriptor);
         let timeout = timeout.as_millis() as i64;
@@ -139,13 +134,13 @@ impl Store {
             .map(Store)
     }
 
-    pub(super) fn set(&self, key: &str, value: &str) -> Result<(), C10dError> {
+    pub(super) fn set(&self, key: &str, value: &str) -> Result<(), String> {
         let (key, value) = (c_text(key)?, c_text(value)?);
         // SAFETY: the handle is of a store, and the texts live for the call.
         checked(unsafe { valleyscope_store_set(self.0.as_ptr(), key.as_ptr(), value.as_ptr()) })
     }
 
-    pub(super) fn get(&self, key: &str) -> Result<Option<String>, C10dError> {
+    pub(super) fn get(&self, key: &str) -> Result<Option<String>, String> {
         let (key, mut value) = (c_text(key)?, null_mut());
         // SAFETY: the handle is of a store, and the texts live for the call.
         checked(unsafe { valleyscope_store_get(self.0.as_ptr(), key.as_ptr(), &raw mut value) })?;
@@ -190,7 +185,7 @@ impl ProcessGroup {
         size: usize,
         bind: &Bind,
         timeout: Duration,
-    ) -> Result<ProcessGroup, C10dError> {
+    ) -> Result<ProcessGroup, String> {
         let (host, interface) = match bind {
             Bind::Address(host) => (Some(c_text(host)?), None),
             Bind::Interface(name) => (None, Some(c_text(name)?)),
@@ -205,7 +200,7 @@ impl ProcessGroup {
     }
 
     /// Joins a group over NCCL, for tensors on the CUDA device with this number. Blocks until the other processes join.
-    pub(super) fn join_nccl(store: &Store, rank: usize, size: usize, device: usize) -> Result<ProcessGroup, C10dError> {
+    pub(super) fn join_nccl(store: &Store, rank: usize, size: usize, device: usize) -> Result<ProcessGroup, String> {
         let [rank, size, device] = [rank, size, device].map(|number| number as c_int);
         // SAFETY: the handle is of a store, which the group keeps alive.
         let made = made(|out| unsafe { valleyscope_group_join_nccl(store.0.as_ptr(), rank, size, device, out) });
@@ -213,19 +208,19 @@ impl ProcessGroup {
     }
 
     /// Aborts the group's operations; it is unusable afterwards.
-    pub(super) fn abort(&self) -> Result<(), C10dError> {
+    pub(super) fn abort(&self) -> Result<(), String> {
         // SAFETY: the handle is of a group.
         checked(unsafe { valleyscope_group_abort(self.0.as_ptr()) })
     }
 
     /// Begins to replace a tensor by its sum over all processes.
-    pub(super) fn sum<'a>(&self, tensor: &'a mut Tensor) -> Result<Operation<'a>, C10dError> {
+    pub(super) fn sum<'a>(&self, tensor: &'a mut Tensor) -> Result<Operation<'a>, String> {
         // SAFETY: the handles are of a group and of a tensor.
         Operation::begin(|out| unsafe { valleyscope_group_sum(self.0.as_ptr(), tensor.as_mut_ptr().cast(), out) })
     }
 
     /// Begins to replace a tensor by that of one process.
-    pub(super) fn send<'a>(&self, tensor: &'a mut Tensor, from: usize) -> Result<Operation<'a>, C10dError> {
+    pub(super) fn send<'a>(&self, tensor: &'a mut Tensor, from: usize) -> Result<Operation<'a>, String> {
         // SAFETY: the handles are of a group and of a tensor.
         Operation::begin(|out| unsafe {
             valleyscope_group_send(self.0.as_ptr(), tensor.as_mut_ptr().cast(), from as c_int, out)
@@ -240,7 +235,7 @@ impl ProcessGroup {
         size: usize,
         whole: &'a mut Tensor,
         part: &'a mut Tensor,
-    ) -> Result<Operation<'a>, C10dError> {
+    ) -> Result<Operation<'a>, String> {
         let (rank, size) = (rank as c_int, size as c_int);
         // SAFETY: the handles are of a group and of tensors.
         Operation::begin(|out| unsafe {
@@ -257,12 +252,12 @@ pub(super) struct Operation<'a> {
 }
 
 impl Operation<'_> {
-    fn begin(make: impl FnOnce(*mut *mut Handle) -> *mut c_char) -> Result<Self, C10dError> {
+    fn begin(make: impl FnOnce(*mut *mut Handle) -> *mut c_char) -> Result<Self, String> {
         Ok(Operation { handle: made(make)?, _tensors: std::marker::PhantomData })
     }
 
     /// Blocks until the operation has ended, or for `timeout`; returns whether it has ended.
-    pub(super) fn wait(&self, timeout: Duration) -> Result<bool, C10dError> {
+    pub(super) fn wait(&self, timeout: Duration) -> Result<bool, String> {
         let mut ended = false;
         // SAFETY: the handle is of an operation.
         checked(unsafe { valleyscope_work_wait(self.handle.as_ptr(), timeout.as_millis() as i64, &raw mut ended) })?;

@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use anyhow::Context;
 use tch::{Device, Tensor};
 use valleyscope_runs::{RunFolder, plain_file};
 
-use super::c10d::{Bind, C10dError, Operation, ProcessGroup, Store};
+use super::c10d::{Bind, Operation, ProcessGroup, Store};
 use super::rank_env::{LOOPBACK, RankEnv};
 use super::watch::{Watch, run_with_timeout};
 use crate::error::TrainError;
@@ -30,12 +30,14 @@ pub(super) struct Link {
     /// The group for tensors on a GPU, once all processes have reported one and NCCL.
     pub(super) device_group: OnceLock<Arc<ProcessGroup>>,
     pub(super) store: Arc<Store>,
-    pub(super) watch: Watch,
+    pub(super) watch: Arc<Watch>,
     pub(super) patience: Duration,
     /// The time at which the last operation ended.
     pub(super) ended: Mutex<Instant>,
     /// Whether operations belong to a step, during which waits are measured.
     pub(super) is_in_step: AtomicBool,
+    /// The number of texts that rank 0 has shared.
+    pub(super) texts: AtomicU64,
 }
 
 pub(super) fn lost(why: String) -> TrainError {
@@ -87,7 +89,7 @@ pub(super) fn open_stores(
             limit.as_secs_f64()
         )))
     });
-    opened?.map_err(|C10dError(error)| not_reached(&error))
+    opened?.map_err(|error: String| not_reached(&error))
 }
 
 /// The key that a process sets when it has connected.
@@ -96,7 +98,7 @@ pub(super) fn connected_key(rank: usize) -> String {
 }
 
 pub(super) fn meet(store: &Store, rank: usize, size: usize) -> Result<(), TrainError> {
-    let failed = |C10dError(error)| lost(format!("the store where the processes meet is lost: {error}"));
+    let failed = |error| lost(format!("the store where the processes meet is lost: {error}"));
     store.set(&connected_key(rank), "").map_err(failed)?;
     let begun = Instant::now();
     for other in 0..size {
@@ -131,7 +133,7 @@ impl Link {
                 Err(error) => return Err(error),
             }
         };
-        run_interruptibly(wait, || self.watch.check())?.map_err(|C10dError(error)| self.failed(&error))
+        run_interruptibly(wait, || self.watch.check())?.map_err(|error| self.failed(&error))
     }
 
     /// Runs an operation on a tensor, or on a copy of it in the processor's memory, which Gloo needs.
@@ -162,15 +164,15 @@ impl Link {
     /// parts of a step can be larger.
     pub(super) fn complete(
         &self,
-        operation: Result<Operation<'_>, C10dError>,
+        operation: Result<Operation<'_>, String>,
         patience: Option<Duration>,
     ) -> Result<(), TrainError> {
         self.watch.begin_operation();
         let begun = Instant::now();
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let patience = patience.map(|patience| patience + 2 * ended.elapsed());
-        let operation = operation.map_err(|C10dError(error)| self.failed(&error))?;
-        while !operation.wait(CHECK_INTERVAL).map_err(|C10dError(error)| self.failed(&error))? {
+        let operation = operation.map_err(|error| self.failed(&error))?;
+        while !operation.wait(CHECK_INTERVAL).map_err(|error| self.failed(&error))? {
             self.watch.check()?;
             if patience.is_some_and(|patience| begun.elapsed() > patience) {
                 return Err(lost(self.watch.describe_delay(begun.elapsed())));

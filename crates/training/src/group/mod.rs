@@ -9,12 +9,12 @@ mod rank_env;
 mod watch;
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use c10d::{C10dError, ProcessGroup, Store};
+use c10d::{ProcessGroup, Store};
 use link::{CONNECT_TIMEOUT, Link, connected_key, lost, meet, open_stores, run_interruptibly, wait_for_others};
 use tch::{Device, Tensor};
 use valleyscope_runs::{MetricId, MetricInfo, MetricValues, Unit};
@@ -104,7 +104,7 @@ impl Group {
         let RankEnv { rank, size, .. } = rank_env;
         let listener = rank_env.listener.take();
         let [store, beats, final_message] = open_stores(&rank_env, listener, CONNECT_TIMEOUT, check)?;
-        let (store, final_message) = (Arc::new(store), Arc::new(final_message));
+        let store = Arc::new(store);
         let watch = Watch::begin(beats, final_message, rank, size, patience);
         let met = Group::meet(&rank_env, &store, &watch, check);
         let group = met.inspect_err(|error| watch.end(&error.to_string()))?;
@@ -116,10 +116,10 @@ impl Group {
             patience,
             ended: Mutex::new(Instant::now()),
             is_in_step: AtomicBool::new(false),
+            texts: AtomicU64::new(0),
         };
         let mut group = Group { rank, size, divides_optimizer: false, backend, link: Some(link) };
-        let shared = group.share_text("divides_optimizer", if divides_optimizer { "yes" } else { "no" })?;
-        group.divides_optimizer = shared == "yes";
+        group.divides_optimizer = group.share_text(&divides_optimizer.to_string())? == "true";
         Ok(group)
     }
 
@@ -140,9 +140,8 @@ impl Group {
         let meeting = Arc::clone(store);
         let joined =
             run_interruptibly(move || ProcessGroup::join(&meeting, rank, size, &bind, CONNECT_TIMEOUT), &mut check)?;
-        joined.map_err(|C10dError(error)| {
-            lost(watch.explain_lost_connection(&format!("cannot join the other processes: {error}")))
-        })
+        joined
+            .map_err(|error| lost(watch.explain_lost_connection(&format!("cannot join the other processes: {error}"))))
     }
 
     /// Reports to processes that wait for this one to join why it does not.
@@ -171,20 +170,16 @@ impl Group {
             Device::Cuda(number) if self.backend == Backend::Nccl && c10d::has_nccl() => Some(number),
             _ => None,
         };
-        let own = if device.is_some() { Backend::Nccl } else { Backend::Gloo };
-        let failed = |C10dError(error)| link.failed(&error);
-        link.store.set(&format!("backend/{}", self.rank), own.name()).map_err(failed)?;
-        for rank in 0..self.size {
-            if link.wait_for_text(&format!("backend/{rank}"))? != Backend::Nccl.name() {
-                return Ok(Backend::Gloo);
-            }
+        let mut able = Tensor::f_from_slice(&[i64::from(device.is_some())])?;
+        link.complete(link.group.sum(&mut able), None)?;
+        if able.f_int64_value(&[0])? < self.size as i64 {
+            return Ok(Backend::Gloo);
         }
         let number = device.expect("all have one");
         let (store, rank, size) = (Arc::clone(&link.store), self.rank, self.size);
         let joined =
             run_interruptibly(move || ProcessGroup::join_nccl(&store, rank, size, number), || link.watch.check())?;
-        let explain =
-            |C10dError(error)| lost(format!("NCCL fails between the processes: {error}; use --backend gloo instead"));
+        let explain = |error| lost(format!("NCCL fails between the processes: {error}; use --backend gloo instead"));
         let joined = joined.map_err(explain)?;
         link.device_group.set(Arc::new(joined)).expect("a training begins once");
         Ok(Backend::Nccl)
@@ -284,21 +279,21 @@ impl Group {
         link.exchange(tensor, |group, tensor| link.complete(group.send(tensor, 0), None))
     }
 
-    /// Replaces a text by that of rank 0, which stores it under a key.
-    pub fn share_text(&self, key: &str, text: &str) -> Result<String, TrainError> {
+    /// Replaces a text by that of rank 0. All processes share their texts in the same order.
+    pub fn share_text(&self, text: &str) -> Result<String, TrainError> {
         let Some(link) = &self.link else { return Ok(text.to_owned()) };
+        let key = format!("text/{}", link.texts.fetch_add(1, Ordering::Relaxed));
         if self.leads() {
-            link.store.set(key, text).map_err(|C10dError(error)| link.failed(&error))?;
+            link.store.set(&key, text).map_err(|error| link.failed(&error))?;
             return Ok(text.to_owned());
         }
-        link.wait_for_text(key)
+        link.wait_for_text(&key)
     }
 
     /// Broadcasts an order from rank 0; returns it, and whether any process was asked to stop.
     pub fn order(&self, order: Order, is_asked_to_stop: bool) -> Result<(Order, bool), TrainError> {
         let Some(link) = &self.link else { return Ok((order, is_asked_to_stop)) };
-        let index = Order::ALL.iter().position(|other| *other == order).expect("it is one of all");
-        let own = if self.leads() { index as i64 } else { 0 };
+        let own = if self.leads() { order as i64 } else { 0 };
         let mut numbers = Tensor::f_from_slice(&[own, i64::from(is_asked_to_stop)])?;
         // The others wait here while rank 0 does other work.
         link.is_in_step.store(false, Ordering::Relaxed);

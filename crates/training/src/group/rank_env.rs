@@ -50,19 +50,37 @@ impl RankEnv {
     /// Fails if variables are missing or wrong, and if the processes are on several machines and no network is named.
     pub fn read(interface: Option<&str>, variable: impl Fn(&str) -> Option<String>) -> anyhow::Result<Option<RankEnv>> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let known = match (variable("WORLD_SIZE"), variable("SLURM_STEP_NUM_TASKS")) {
-            (Some(size), _) => Variables::of_torchrun(&size, &variable)?,
-            (None, Some(size)) => Variables::of_slurm(&size, &variable)?,
+        // torchrun's variables, which users set, too, or those of SLURM's `srun`.
+        let (names, found) = match (variable("WORLD_SIZE"), variable("SLURM_STEP_NUM_TASKS")) {
+            (Some(size), _) => (["WORLD_SIZE", "RANK", "LOCAL_RANK"], size),
+            (None, Some(size)) => (["SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_LOCALID"], size),
             (None, None) => return Ok(None),
         };
-        let Variables { rank, size, local_rank, host, port, training } = known;
+        let ([of_size, of_rank, of_local_rank], is_slurm) = (names, variable("WORLD_SIZE").is_none());
+        let needed = |needed: &str| variable(needed).ok_or_else(|| missing(of_size, &found, needed));
+        let size: usize = number(of_size, &found)?;
         if size == 1 {
             return Ok(None);
         }
+        let rank: usize = number(of_rank, &needed(of_rank)?)?;
         if rank >= size {
-            let expected = format!("a number below WORLD_SIZE, which is {size},");
-            return Err(wrong("RANK", &expected, &rank.to_string()));
+            let expected = format!("a number below {of_size}, which is {size},");
+            return Err(wrong(of_rank, &expected, &rank.to_string()));
         }
+        let local_rank = variable(of_local_rank).map_or(Ok(0), |rank| number(of_local_rank, &rank))?;
+        // srun's rank 0 is on the first machine of the step.
+        let host = match variable("MASTER_ADDR") {
+            None if is_slurm => first_host(&needed("SLURM_STEP_NODELIST")?),
+            host => host.map_or_else(|| needed("MASTER_ADDR"), Ok)?,
+        };
+        let step = variable("SLURM_STEP_ID").filter(|_| is_slurm);
+        let step = step.map_or(Ok(0), |step| number("SLURM_STEP_ID", &step))?;
+        let port = match variable("MASTER_PORT") {
+            None if is_slurm => port_of_step(number("SLURM_JOB_ID", &needed("SLURM_JOB_ID")?)?, step),
+            found => port(&found.map_or_else(|| needed("MASTER_PORT"), Ok)?)?,
+        };
+        // Separates the keys from those of other trainings.
+        let training = if is_slurm { format!("{}/{step}", Self::PREFIX) } else { Self::PREFIX.to_owned() };
         let interface = interface.map(str::to_owned).or_else(|| variable("GLOO_SOCKET_IFNAME"));
         let bind = match interface {
             Some(name) => Bind::Interface(name),
@@ -108,16 +126,6 @@ fn is_loopback(host: &str) -> bool {
     found.is_ok_and(|mut addresses| addresses.len() > 0 && addresses.all(|address| address.ip().is_loopback()))
 }
 
-struct Variables {
-    rank: usize,
-    size: usize,
-    local_rank: usize,
-    host: String,
-    port: u16,
-    /// The prefix that separates the keys from those of other trainings.
-    training: String,
-}
-
 fn number<N: std::str::FromStr>(variable: &str, found: &str) -> anyhow::Result<N> {
     found.trim().parse().map_err(|_| wrong(variable, "a number", found))
 }
@@ -127,45 +135,6 @@ fn port(found: &str) -> anyhow::Result<u16> {
     let expected = "a port from 1 to 65535, the same for all processes and free on the machine of rank 0,";
     let found = found.trim();
     found.parse().ok().filter(|port| *port > 0).ok_or_else(|| wrong("MASTER_PORT", expected, found))
-}
-
-impl Variables {
-    /// Reads the variables that torchrun sets, as does a user who starts processes by hand.
-    fn of_torchrun(size: &str, variable: &impl Fn(&str) -> Option<String>) -> anyhow::Result<Variables> {
-        let needed = |needed: &str| variable(needed).ok_or_else(|| missing("WORLD_SIZE", size, needed));
-        let local_rank = variable("LOCAL_RANK").map_or(Ok(0), |rank| number("LOCAL_RANK", &rank))?;
-        let size: usize = number("WORLD_SIZE", size)?;
-        if size == 1 {
-            return Ok(Variables { rank: 0, size, local_rank, host: String::new(), port: 0, training: String::new() });
-        }
-        Ok(Variables {
-            rank: number("RANK", &needed("RANK")?)?,
-            size,
-            local_rank,
-            host: needed("MASTER_ADDR")?,
-            port: port(&needed("MASTER_PORT")?)?,
-            training: RankEnv::PREFIX.to_owned(),
-        })
-    }
-
-    /// Reads the variables of SLURM's `srun`. Rank 0 is on the first machine of the step.
-    fn of_slurm(size: &str, variable: &impl Fn(&str) -> Option<String>) -> anyhow::Result<Variables> {
-        const SIZE: &str = "SLURM_STEP_NUM_TASKS";
-        let needed = |needed: &str| variable(needed).ok_or_else(|| missing(SIZE, size, needed));
-        let size = number(SIZE, size)?;
-        let rank = number("SLURM_PROCID", &needed("SLURM_PROCID")?)?;
-        let local_rank = number("SLURM_LOCALID", &needed("SLURM_LOCALID")?)?;
-        let step = variable("SLURM_STEP_ID").map_or(Ok(0), |step| number("SLURM_STEP_ID", &step))?;
-        let host = match variable("MASTER_ADDR") {
-            Some(host) => host,
-            None => first_host(&needed("SLURM_STEP_NODELIST")?),
-        };
-        let port = match variable("MASTER_PORT") {
-            Some(found) => port(&found)?,
-            None => port_of_step(number("SLURM_JOB_ID", &needed("SLURM_JOB_ID")?)?, step),
-        };
-        Ok(Variables { rank, size, local_rank, host, port, training: format!("{}/{step}", RankEnv::PREFIX) })
-    }
 }
 
 /// Parses the first host of SLURM's list, such as `node003` of `node[003-005,9],other`.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use valleyscope_runs::host;
 
-use super::c10d::{C10dError, Store};
+use super::c10d::Store;
 use crate::error::TrainError;
 
 /// The interval between two reports.
@@ -63,7 +63,9 @@ struct Board {
 }
 
 #[derive(Debug)]
-struct Shared {
+pub(super) struct Watch {
+    /// The connection for a final message.
+    store: Store,
     begun: Instant,
     rank: usize,
     size: usize,
@@ -77,12 +79,6 @@ struct Shared {
     ends: AtomicBool,
 }
 
-#[derive(Debug)]
-pub(super) struct Watch {
-    shared: Arc<Shared>,
-    store: Arc<Store>,
-}
-
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -90,11 +86,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Watch {
     /// Starts to watch. `own` is a connection for the watch's thread alone, which may block on a store that does not
     /// answer; `store` is the connection for a final message.
-    pub(super) fn begin(own: Store, store: Arc<Store>, rank: usize, size: usize, patience: Duration) -> Watch {
+    pub(super) fn begin(own: Store, store: Store, rank: usize, size: usize, patience: Duration) -> Arc<Watch> {
         let last = LastBeat { beat: None, at: Instant::now() };
         let last = vec![last; if rank == 0 { size } else { 1 }];
         let board = Board { last, expects_all: false, answered: Instant::now(), failure: None };
-        let shared = Arc::new(Shared {
+        let watch = Arc::new(Watch {
+            store,
             begun: Instant::now(),
             rank,
             size,
@@ -106,14 +103,14 @@ impl Watch {
             board: Mutex::new(board),
             ends: AtomicBool::new(false),
         });
-        let beating = Arc::clone(&shared);
+        let beating = Arc::clone(&watch);
         thread::spawn(move || beating.beat(&own));
-        Watch { shared, store }
+        watch
     }
 
     /// Expects reports of all processes from now on.
     pub(super) fn begin_to_expect_all(&self) {
-        let mut board = locked(&self.shared.board);
+        let mut board = locked(&self.board);
         board.expects_all = true;
         for last in board.last.iter_mut().filter(|last| last.beat.is_none()) {
             last.at = Instant::now();
@@ -121,41 +118,36 @@ impl Watch {
     }
 
     pub(super) fn begin_operation(&self) {
-        self.shared.operations.fetch_add(1, Ordering::Relaxed);
+        self.operations.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Adds to the time for which this process has waited for others.
     pub(super) fn add_wait(&self, waited: Duration) {
-        self.shared.waited_us.fetch_add(waited.as_micros() as u64, Ordering::Relaxed);
+        self.waited_us.fetch_add(waited.as_micros() as u64, Ordering::Relaxed);
     }
 
     pub(super) fn waits(&self) -> Vec<Wait> {
-        let board = locked(&self.shared.board);
+        let board = locked(&self.board);
         let last = board.last.iter().skip(1);
         let others = last.map(|last| last.beat.as_ref().map_or_else(Wait::default, |beat| beat.wait));
-        std::iter::once(self.shared.wait()).chain(others).collect()
+        std::iter::once(self.wait()).chain(others).collect()
     }
 
     pub(super) fn check(&self) -> Result<(), TrainError> {
         self.failure().map_or(Ok(()), |failure| Err(TrainError::Lost(failure)))
     }
 
-    /// The reason why the training must end, if it must.
-    fn failure(&self) -> Option<String> {
-        self.shared.failure()
-    }
-
     /// Describes which processes delay an operation in which this process has waited for this time.
     pub(super) fn describe_delay(&self, waited: Duration) -> String {
         let seconds = waited.as_secs();
-        let own = self.shared.operations.load(Ordering::Relaxed);
+        let own = self.operations.load(Ordering::Relaxed);
         let late = {
-            let board = locked(&self.shared.board);
+            let board = locked(&self.board);
             let late = board.last.iter().enumerate().skip(1);
             let late = late.filter(|(_, last)| last.beat.as_ref().is_none_or(|beat| beat.operations < own));
             late.map(|(rank, last)| named(rank, last)).collect::<Vec<_>>()
         };
-        match (self.shared.rank, &late[..]) {
+        match (self.rank, &late[..]) {
             (0, [_, ..]) => {
                 format!("{} did not finish its part of a step within {seconds} s after the others", late.join(" and "))
             }
@@ -173,8 +165,8 @@ impl Watch {
             if let Some(failure) = self.failure() {
                 return failure;
             }
-            let board = locked(&self.shared.board);
-            let silent = board.last.iter().enumerate().skip(usize::from(self.shared.rank == 0));
+            let board = locked(&self.board);
+            let silent = board.last.iter().enumerate().skip(usize::from(self.rank == 0));
             let silent = silent.filter(|(_, last)| last.at.elapsed() > SILENT);
             let silent: Vec<String> = silent.map(|(rank, last)| named(rank, last)).collect();
             if !silent.is_empty() {
@@ -187,24 +179,24 @@ impl Watch {
     }
 
     /// Reports why this process ends: rank 0 for all processes, another rank for itself.
-    pub(super) fn end(&self, why: &str) {
-        self.shared.ends.store(true, Ordering::Relaxed);
-        if self.shared.rank == 0 {
-            let (store, why) = (Arc::clone(&self.store), why.to_owned());
-            run_with_timeout(FINAL_MESSAGE_TIMEOUT, move || store.set(FAILURE, &why));
+    pub(super) fn end(self: &Arc<Self>, why: &str) {
+        self.ends.store(true, Ordering::Relaxed);
+        if self.rank == 0 {
+            let (watch, why) = (Arc::clone(self), why.to_owned());
+            run_with_timeout(FINAL_MESSAGE_TIMEOUT, move || watch.store.set(FAILURE, &why));
             return;
         }
         // A failure that rank 0 has found is reported already.
         if self.failure().is_none() {
-            *locked(&self.shared.final_message) = Some(why.to_owned());
-            let (shared, store) = (Arc::clone(&self.shared), Arc::clone(&self.store));
-            run_with_timeout(FINAL_MESSAGE_TIMEOUT, move || shared.say_beat(&store, u64::MAX));
+            *locked(&self.final_message) = Some(why.to_owned());
+            let watch = Arc::clone(self);
+            run_with_timeout(FINAL_MESSAGE_TIMEOUT, move || watch.say_beat(&watch.store, u64::MAX));
         }
     }
 
     /// Stops watching without a report, as the training has ended for all.
     pub(super) fn rest(&self) {
-        self.shared.ends.store(true, Ordering::Relaxed);
+        self.ends.store(true, Ordering::Relaxed);
     }
 }
 
@@ -229,7 +221,7 @@ fn named(rank: usize, last: &LastBeat) -> String {
     }
 }
 
-impl Shared {
+impl Watch {
     fn wait(&self) -> Wait {
         let waited_s = self.waited_us.load(Ordering::Relaxed) as f64 * 1e-6;
         Wait { waited_s, at_s: self.begun.elapsed().as_secs_f64() }
@@ -257,14 +249,14 @@ impl Shared {
         }
     }
 
-    fn say_beat(&self, store: &Store, count: u64) -> Result<(), C10dError> {
+    fn say_beat(&self, store: &Store, count: u64) -> Result<(), String> {
         let _guard = locked(&self.report_lock);
         let beat = serde_json::to_string(&self.own_beat(count)).expect("a beat is plain text");
         store.set(&key(self.rank), &beat)
     }
 
     /// Sends this process's report, and reads those of the others.
-    fn exchange(&self, store: &Store, count: u64) -> Result<(), C10dError> {
+    fn exchange(&self, store: &Store, count: u64) -> Result<(), String> {
         self.say_beat(store, count)?;
         let ranks = if self.rank == 0 { 1..self.size } else { 0..1 };
         for rank in ranks {
@@ -283,6 +275,7 @@ impl Shared {
         Ok(())
     }
 
+    /// The reason why the training must end, if it must.
     fn failure(&self) -> Option<String> {
         let seconds = self.patience.as_secs();
         let mut board = locked(&self.board);

@@ -81,7 +81,7 @@ fn training_checkpoints() {
         let text = if turn.is_multiple_of(4) { text.to_vec() } else { repaired(text, tensors) };
         fs::write(&about, text).expect("there is room");
         fs::write(&path, tensors).expect("there is room");
-        let Ok((checkpoint, tensors)) = checkpoint::load(&run, 7, &origin, &state()) else { return };
+        let Ok((checkpoint, tensors)) = checkpoint::load(&run, 7, None, &origin, &state()) else { return };
         let bits = |tensors: &[(String, Tensor)]| -> Vec<(String, Vec<i64>, Vec<u64>)> {
             let numbers = |tensor: &Tensor| {
                 let wide = tensor.to_device(Device::Cpu).to_kind(Kind::Double).flatten(0, -1);
@@ -97,7 +97,7 @@ fn training_checkpoints() {
         copy.since = since;
         let saved = checkpoint::save(copy, &run, tensors.iter().map(|(name, tensor)| (name.clone(), tensor)).collect());
         saved.expect("there is room");
-        let (again, same) = checkpoint::load(&run, step, &origin, &state()).expect("what is written can be read");
+        let (again, same) = checkpoint::load(&run, step, None, &origin, &state()).expect("what is written can be read");
         assert_eq!(bits(&same), bits(&tensors));
         assert_eq!((again.step, format!("{:?}", again.since)), (7, format!("{since:?}")));
     });

@@ -226,14 +226,14 @@ fn detects_every_changed_digit_of_a_checkpoint() {
     let spec = quick(10);
     let training = MnistRun::new(&spec, &mnist(), Device::Cpu).unwrap();
     let origin = origin_in(std::str::from_utf8(&text).unwrap());
-    checkpoint::load(&run, step, &origin, &training.state()).unwrap();
+    checkpoint::load(&run, step, None, &origin, &training.state()).unwrap();
     let digits: Vec<usize> = (0..text.len()).filter(|&at| text[at].is_ascii_digit()).collect();
     assert!(digits.len() > 20);
     for at in digits {
         let mut changed = text.clone();
         changed[at] ^= 1;
         std::fs::write(&path, &changed).unwrap();
-        let loaded = checkpoint::load(&run, step, &origin, &training.state());
+        let loaded = checkpoint::load(&run, step, None, &origin, &training.state());
         assert!(loaded.is_err(), "{}", String::from_utf8(changed).unwrap());
     }
 }

@@ -279,7 +279,7 @@ fn check_gpt2(settings: &[(&str, &str)], every: u64, steps: u64) {
                 let tokens: Vec<i64> = tokens.iter().map(|&token| i64::from(token)).collect();
                 Tensor::from_slice(&tokens).view([offsets.len() as i64, -1])
             };
-            model.forget_gradients();
+            model.forget_gradients().unwrap();
             let (tokens, targets) = (tensor(&sequences.inputs), tensor(&sequences.targets));
             let _ = model.differentiate(&tokens, &targets, 1.0, 1.0, &mut || Ok(())).unwrap();
             elements(&layout, model.gradients())

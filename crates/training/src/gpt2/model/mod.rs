@@ -30,13 +30,10 @@ use crate::{Check, Differentiable, FlatOptimizer, ParameterLayout, QueryResults,
 /// Only methods that return plain values block on a GPU.
 #[derive(Debug)]
 pub struct Gpt2 {
-    device: Device,
     layout: ParameterLayout,
     parameters: Tensor,
     network: Network,
     gradients: Tensor,
-    /// Whether the next gradients replace the stored ones.
-    fresh: bool,
 }
 
 impl Differentiable for Gpt2 {
@@ -67,7 +64,7 @@ impl Gpt2 {
         let zeros = || Tensor::f_zeros([layout.length() as i64], (kind, device));
         let (parameters, gradients) = (zeros()?, zeros()?);
         let network = Network::new(shape, attention, product_kind, &layout, [&parameters, &gradients])?;
-        Ok(Gpt2 { device, layout, parameters, network, gradients, fresh: true })
+        Ok(Gpt2 { layout, parameters, network, gradients })
     }
 
     pub fn shape(&self) -> &Gpt2Shape {
@@ -75,7 +72,7 @@ impl Gpt2 {
     }
 
     pub fn device(&self) -> Device {
-        self.device
+        self.parameters.device()
     }
 
     pub fn layout(&self) -> &ParameterLayout {
@@ -113,36 +110,10 @@ impl Gpt2 {
         Ok(())
     }
 
-    /// Makes the next gradients replace the stored ones.
-    pub fn forget_gradients(&mut self) {
-        self.fresh = true;
-    }
-
-    /// Computes the mean loss of a micro-batch, a tensor on the device, and its gradients.
-    ///
-    /// `tokens` and `targets` are integers `[sequences, length]`, the targets being the tokens that follow. The
-    /// gradients of the loss times `weight` times `scale` are added to the stored ones, in the precision of the
-    /// parameters. `weight` is the micro-batch's fraction of the batch. `scale` keeps gradients from underflowing in
-    /// float16; they stay scaled until [`Gpt2::clip`] divides by it. The returned loss is neither weighted nor scaled.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the tokens do not fit the model, the device runs out of memory, or `check`, which is called before each
-    /// layer, fails. The gradients are void then.
-    pub fn differentiate(
-        &mut self,
-        tokens: &Tensor,
-        targets: &Tensor,
-        weight: f64,
-        scale: f64,
-        check: &mut Check<'_>,
-    ) -> Result<Tensor, TrainError> {
-        self.check(tokens)?;
-        self.check_targets(tokens, targets)?;
-        if std::mem::take(&mut self.fresh) {
-            let _ = self.gradients.f_zero_()?;
-        }
-        self.network.differentiate(tokens, targets, weight * scale, check)
+    /// Sets the stored gradients to zero.
+    pub fn forget_gradients(&mut self) -> Result<(), TrainError> {
+        let _ = self.gradients.f_zero_()?;
+        Ok(())
     }
 
     /// Divides the gradients by `scale`, and clips them if their norm is more than `most`: times `most / (norm +
@@ -159,7 +130,7 @@ impl Gpt2 {
         let mut factor = norm.f_add_scalar(1e-6)?.f_reciprocal()?.f_mul_scalar_(most)?.f_clamp_max_(1.0)?;
         let factor = factor.f_div_scalar_(scale)?;
         // On the processor there is no wait to avoid, and often no factor to apply.
-        if self.device != Device::Cpu || factor.f_double_value(&[])? != 1.0 {
+        if self.device() != Device::Cpu || factor.f_double_value(&[])? != 1.0 {
             let _ = self.gradients.f_mul_(&factor)?;
         }
         Ok(norm)
@@ -181,66 +152,6 @@ impl Gpt2 {
             }
         }
         Ok(None)
-    }
-
-    /// Computes the mean loss of some sequences, a tensor on the device.
-    pub fn loss(&self, tokens: &Tensor, targets: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
-        self.check(tokens)?;
-        self.check_targets(tokens, targets)?;
-        self.network.loss(tokens, targets, check)
-    }
-
-    /// Draws targets from the model's predictions, like `tokens` in shape; `uniforms` has a number from [0, 1) for
-    /// each.
-    pub fn drawn_targets(
-        &self,
-        tokens: &Tensor,
-        uniforms: &Tensor,
-        check: &mut Check<'_>,
-    ) -> Result<Tensor, TrainError> {
-        self.check(tokens)?;
-        self.network.drawn_targets(tokens, uniforms, check)
-    }
-
-    /// Computes the logits of the token that follows each sequence, `[sequences, vocabulary]`.
-    pub fn logits(&self, tokens: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
-        self.check(tokens)?;
-        self.network.last_logits(tokens, check)
-    }
-
-    fn check_targets(&self, tokens: &Tensor, targets: &Tensor) -> Result<(), TrainError> {
-        if tokens.size() != targets.size() {
-            let (expected, found) = (tokens.size(), targets.size());
-            return Err(TrainError::Refused(format!(
-                "expected a target for each token, {expected:?}, found {found:?}"
-            )));
-        }
-        self.check(targets)
-    }
-
-    /// Checks that these are sequences of tokens. On a GPU the tokens' values are not checked, as that would block on
-    /// the GPU.
-    fn check(&self, tokens: &Tensor) -> Result<(), TrainError> {
-        let Gpt2Shape { context, vocabulary, .. } = *self.shape();
-        let (size, kind, device) = (tokens.size(), tokens.kind(), tokens.device());
-        let fits = matches!(size[..], [batch, length] if batch > 0 && (1..=i64::from(context)).contains(&length));
-        if !fits || kind != Kind::Int64 || device != self.device {
-            return Err(TrainError::Refused(format!(
-                "expected tokens [sequences, 1 to {context}] of Int64 on {:?}, found {size:?} of {kind:?} on {device:?}",
-                self.device
-            )));
-        }
-        if device == Device::Cpu {
-            let [least, most] = [tokens.f_min()?, tokens.f_max()?].map(|token| token.int64_value(&[]));
-            if least < 0 || most >= i64::from(vocabulary) {
-                let found = if least < 0 { least } else { most };
-                return Err(TrainError::Refused(format!(
-                    "expected tokens from 0 to {}, found {found}",
-                    vocabulary - 1
-                )));
-            }
-        }
-        Ok(())
     }
 }
 
@@ -290,16 +201,11 @@ impl Gpt2 {
         if prompt.is_empty() {
             return Err(TrainError::Refused("expected a prompt of at least one token, found none".to_owned()));
         }
-        if !(temperature >= 0.0 && temperature.is_finite()) || top_k == Some(0) {
-            return Err(TrainError::Refused(format!(
-                "expected a temperature of at least 0 and a top_k of at least 1, found {temperature} and {top_k:?}"
-            )));
-        }
         let mut stream = Stream::new(key);
         let mut text = prompt.to_vec();
         for _ in 0..count {
             let seen = &text[text.len().saturating_sub(self.shape().context as usize)..];
-            let tokens = Tensor::f_from_slice(seen)?.f_unsqueeze(0)?.f_to_device(self.device)?;
+            let tokens = Tensor::f_from_slice(seen)?.f_unsqueeze(0)?.f_to_device(self.device())?;
             let logits = Vec::<f64>::try_from(self.logits(&tokens, check)?.f_view(-1)?.f_to_kind(Kind::Double)?)?;
             text.push(choose(&logits, temperature, top_k, stream.uniform())?);
         }

@@ -7,6 +7,7 @@
 use tch::{Kind, Reduction, TchError, Tensor};
 use valleyscope_experiments::workload::{Attention, Gpt2Shape};
 
+use super::Gpt2;
 use crate::drawn_labels;
 use crate::{Check, ParameterLayout, TrainError};
 
@@ -213,39 +214,6 @@ impl Network {
         (0..rows).step_by(most as usize).map(move |start| (start, most.min(rows - start)))
     }
 
-    /// Computes the logits of the last token of each sequence, `[sequences, vocabulary]`.
-    ///
-    /// Sequences are padded at the end, where causal attention ignores them, to a multiple of [`SAMPLED_LENGTHS`]:
-    /// libtorch caches what it prepares for each shape of a product, in half precision more than 1 MB.
-    pub(super) fn last_logits(&self, tokens: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
-        let (sequences, length) = (tokens.size()[0], tokens.size()[1]);
-        let padded = (length as u64).next_multiple_of(SAMPLED_LENGTHS).min(u64::from(self.shape.context)) as i64;
-        let tokens = tokens.f_constant_pad_nd([0, padded - length])?;
-        let hidden = self.hidden(&tokens, check)?.f_view([sequences, padded, -1])?;
-        Ok(tch::no_grad(|| hidden.f_select(1, length - 1)?.f_mm(&self.head()?))?)
-    }
-
-    pub(super) fn drawn_targets(
-        &self,
-        tokens: &Tensor,
-        uniforms: &Tensor,
-        check: &mut Check<'_>,
-    ) -> Result<Tensor, TrainError> {
-        let hidden = self.hidden(tokens, check)?;
-        let (head, uniforms) = (tch::no_grad(|| self.head())?, uniforms.f_view(-1)?);
-        let drawn = self.chunks(hidden.size()[0]).map(|(start, length)| {
-            let logits = hidden.f_narrow(0, start, length)?.f_mm(&head)?;
-            drawn_labels(&logits, &uniforms.f_narrow(0, start, length)?)
-        });
-        let drawn = drawn.collect::<Result<Vec<_>, _>>()?;
-        Ok(Tensor::f_cat(&drawn, 0)?.f_view(&tokens.size()[..])?)
-    }
-
-    pub(super) fn loss(&self, tokens: &Tensor, targets: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
-        let hidden = self.hidden(tokens, check)?;
-        Ok(tch::no_grad(|| self.mean_loss(&hidden, targets, |_| Ok(())))?)
-    }
-
     /// Computes the mean loss of the rows of the output layer's inputs; `each` receives the sum of each chunk's losses.
     fn mean_loss(
         &self,
@@ -266,28 +234,80 @@ impl Network {
         }
         sum.f_div_scalar(rows as f64)
     }
+}
 
-    pub(super) fn differentiate(
+impl Gpt2 {
+    /// Computes the logits of the token that follows each sequence, `[sequences, vocabulary]`.
+    ///
+    /// Sequences are padded at the end, where causal attention ignores them, to a multiple of [`SAMPLED_LENGTHS`]:
+    /// libtorch caches what it prepares for each shape of a product, in half precision more than 1 MB.
+    pub fn logits(&self, tokens: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
+        let (sequences, length) = (tokens.size()[0], tokens.size()[1]);
+        let padded =
+            (length as u64).next_multiple_of(SAMPLED_LENGTHS).min(u64::from(self.network.shape.context)) as i64;
+        let tokens = tokens.f_constant_pad_nd([0, padded - length])?;
+        let hidden = self.network.hidden(&tokens, check)?.f_view([sequences, padded, -1])?;
+        Ok(tch::no_grad(|| hidden.f_select(1, length - 1)?.f_mm(&self.network.head()?))?)
+    }
+
+    /// Draws targets from the model's predictions, like `tokens` in shape; `uniforms` has a number from [0, 1) for
+    /// each.
+    pub fn drawn_targets(
         &self,
         tokens: &Tensor,
-        targets: &Tensor,
-        factor: f64,
+        uniforms: &Tensor,
         check: &mut Check<'_>,
     ) -> Result<Tensor, TrainError> {
-        let embedded = recorded(|| self.embed(tokens))?;
-        let mut blocks = Vec::with_capacity(self.blocks.len());
+        let hidden = self.network.hidden(tokens, check)?;
+        let (head, uniforms) = (tch::no_grad(|| self.network.head())?, uniforms.f_view(-1)?);
+        let drawn = self.network.chunks(hidden.size()[0]).map(|(start, length)| {
+            let logits = hidden.f_narrow(0, start, length)?.f_mm(&head)?;
+            drawn_labels(&logits, &uniforms.f_narrow(0, start, length)?)
+        });
+        let drawn = drawn.collect::<Result<Vec<_>, _>>()?;
+        Ok(Tensor::f_cat(&drawn, 0)?.f_view(&tokens.size()[..])?)
+    }
+
+    /// Computes the mean loss of some sequences, a tensor on the device.
+    pub fn loss(&self, tokens: &Tensor, targets: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
+        let hidden = self.network.hidden(tokens, check)?;
+        Ok(tch::no_grad(|| self.network.mean_loss(&hidden, targets, |_| Ok(())))?)
+    }
+
+    /// Computes the mean loss of a micro-batch, a tensor on the device, and its gradients.
+    ///
+    /// `tokens` and `targets` are integers `[sequences, length]`, the targets being the tokens that follow. The
+    /// gradients of the loss times `weight` times `scale` are added to the stored ones, in the precision of the
+    /// parameters. `weight` is the micro-batch's fraction of the batch. `scale` keeps gradients from underflowing in
+    /// float16; they stay scaled until [`Gpt2::clip`] divides by it. The returned loss is neither weighted nor scaled.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the tokens do not fit the model, the device runs out of memory, or `check`, which is called before each
+    /// layer, fails. The gradients are void then.
+    pub fn differentiate(
+        &mut self,
+        tokens: &Tensor,
+        targets: &Tensor,
+        weight: f64,
+        scale: f64,
+        check: &mut Check<'_>,
+    ) -> Result<Tensor, TrainError> {
+        let network = &self.network;
+        let embedded = recorded(|| network.embed(tokens))?;
+        let mut blocks = Vec::with_capacity(network.blocks.len());
         let mut stream = leaf(&embedded)?;
-        for index in 0..self.blocks.len() {
+        for index in 0..network.blocks.len() {
             check()?;
-            let after = recorded(|| self.block(index, &stream, &tokens.size()))?;
+            let after = recorded(|| network.block(index, &stream, &tokens.size()))?;
             let next = leaf(&after)?;
             blocks.push((stream, after));
             stream = next;
         }
-        let normalized = recorded(|| self.norm.normalize(&stream, self.product))?;
+        let normalized = recorded(|| network.norm.normalize(&stream, network.product))?;
         let hidden = leaf(&normalized)?;
-        let share = factor / hidden.size()[0] as f64;
-        let loss = recorded(|| self.mean_loss(&hidden, targets, |sum| sum.f_mul_scalar(share)?.f_backward()))?;
+        let share = weight * scale / hidden.size()[0] as f64;
+        let loss = recorded(|| network.mean_loss(&hidden, targets, |sum| sum.f_mul_scalar(share)?.f_backward()))?;
         differentiate(&normalized, &hidden.f_grad()?)?;
         let mut by_stream = stream.f_grad()?;
         for (before, after) in blocks.into_iter().rev() {
