@@ -257,10 +257,6 @@ fn make_tokens(
 ) -> Result<(), Failure> {
     let mut shown: Option<StageProgress> = None;
     let mut show = |at: text::PreparationProgress| {
-        if at.stage == Stage::Restarting {
-            finish(shown.take().as_ref());
-            return say(format_args!("{}", Stage::RESTARTING));
-        }
         if shown.as_ref().is_none_or(|shown| shown.stage != at.stage) {
             finish(shown.as_ref());
             shown = Some(StageProgress::begin(&at));

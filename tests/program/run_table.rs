@@ -387,29 +387,9 @@ fn a_hidden_run_is_imported_under_a_visible_name_and_stays() {
     let remains = sandbox.join("in/.import-xyz/cut");
     fs::create_dir_all(&remains).expect("a new folder");
     fs::write(remains.join("config.ron"), "").expect("a new file");
-    fs::write(sandbox.join("in/.import-xyz/.valleyscope-import"), "").expect("a new file");
-    let output = sandbox.run(&["runs", "import", "in"]);
-    expect(&output, 0, &["it is what an interrupted import has left"]);
+    expect(&sandbox.run(&["runs", "import", "in"]), 0, &["are in"]);
     let runs: Vec<String> = RunFolder::list(&sandbox.runs()).expect("runs").iter().map(RunFolder::name).collect();
     assert_eq!(runs, ["import-abc"]);
-}
-
-#[test]
-fn an_import_removes_old_folders_of_killed_imports_and_no_others() {
-    let sandbox = Sandbox::new();
-    let [own, killed] = ["own", "killed"].map(|name| sandbox.runs().join(format!(".import-{name}")));
-    let mine = finished(&own, "mine", &[], 0.5);
-    fs::create_dir_all(killed.join("cut")).expect("a new folder");
-    fs::write(killed.join(".valleyscope-import"), "").expect("a new file");
-    for folder in [&own, &killed] {
-        let old = std::time::SystemTime::now() - std::time::Duration::from_secs(7 * 24 * 3600);
-        fs::File::open(folder).and_then(|folder| folder.set_modified(old)).expect("its time can be set");
-    }
-    finished(&sandbox.join("in"), "another", &[], 0.5);
-    expect(&sandbox.run(&["runs", "import", "in"]), 0, &["are in"]);
-    assert!(mine.path().is_dir() && !killed.exists());
-    let hidden = fs::read_dir(sandbox.runs()).expect("runs").flatten().filter(|it| it.path() != own);
-    assert!(hidden.map(|it| it.file_name()).all(|name| !name.to_string_lossy().starts_with(".import-")));
 }
 
 #[test]

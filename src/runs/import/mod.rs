@@ -10,9 +10,8 @@ mod scalars;
 mod table;
 
 use std::collections::HashMap;
-use std::io::{BufRead, Read, Write};
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use std::{fs, io};
 
 use events::RunWriter;
@@ -210,9 +209,8 @@ impl Search<'_> {
             self.found.push(Found::Run(folder.to_owned()));
             return Ok(());
         }
-        if is_remains(folder) {
-            let reason = "it is what an interrupted import has left".to_owned();
-            self.found.push(Found::Passed(folder.to_owned(), reason));
+        // A killed import leaves an incomplete copy.
+        if folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(COPY_PREFIX)) {
             return Ok(());
         }
         if !event_files(folder).map_err(failed)?.is_empty() {
@@ -271,8 +269,6 @@ fn title_of_table(root: &Path, file: &Path) -> String {
 
 /// The beginning of the name of a folder in which a copy is made.
 const COPY_PREFIX: &str = ".import-";
-/// The file that marks such a folder as this program's.
-const COPY_MARKER: &str = ".valleyscope-import";
 
 /// Copies the files of a run into a folder of runs under the same name. The run appears there when it is complete.
 fn copy_run(into: &Path, folder: &Path) -> Result<Outcome, RunError> {
@@ -299,10 +295,7 @@ fn copy_run(into: &Path, folder: &Path) -> Result<Outcome, RunError> {
         };
         return Err(RunError::Unfit(format!("{}, of the same name, {is}", visible_path(&target))));
     }
-    remove_remains(into);
     let aside = tempfile::Builder::new().prefix(COPY_PREFIX).tempdir_in(into).map_err(failed(into))?;
-    let mark = aside.path().join(COPY_MARKER);
-    fs::write(&mark, "").map_err(failed(&mark))?;
     let whole = aside.path().join(name);
     fs::create_dir(&whole).map_err(failed(&whole))?;
     let unreadable = |source| RunError::Read { path: from.path().to_owned(), source };
@@ -327,33 +320,8 @@ fn copy_file(from: &Path, to: &Path) -> Result<(), RunError> {
     let failed = |source| RunError::Write { path: to.to_owned(), source };
     let mut source = plain_file::open(from, Links::Refused).map_err(unreadable)?;
     let mut copy = fs::File::create_new(to).map_err(failed)?;
-    let mut buffer = vec![0; 1 << 20];
-    loop {
-        match source.read(&mut buffer).map_err(unreadable)? {
-            0 => return Ok(()),
-            count => copy.write_all(&buffer[..count]).map_err(failed)?,
-        }
-    }
-}
-
-/// Removes the incomplete copies of killed imports. Younger folders may be those of an import in another window.
-fn remove_remains(into: &Path) {
-    const OLD: Duration = Duration::from_secs(24 * 3600);
-    let Ok(entries) = fs::read_dir(into) else { return };
-    for entry in entries.flatten() {
-        let modified = entry.metadata().and_then(|data| data.modified());
-        let is_old = modified.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > OLD));
-        if is_old && is_remains(&entry.path()) {
-            // The next import tries again.
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-/// Whether a folder is one in which an import was making a copy.
-fn is_remains(folder: &Path) -> bool {
-    let is_named = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(COPY_PREFIX));
-    is_named && folder.join(COPY_MARKER).symlink_metadata().is_ok_and(|mark| mark.is_file())
+    io::copy(&mut source, &mut copy).map_err(failed)?;
+    Ok(())
 }
 
 /// Reads the first line of the events of a run, which contains the whole config; `None` if it cannot be read.

@@ -83,11 +83,6 @@ impl<'a> SparseLines<'a> {
         SparseLines { say, last: None }
     }
 
-    /// Reports something that happens once.
-    fn once(&mut self, line: &str) {
-        (self.say)(line);
-    }
-
     /// Reports that `done` of `total` bytes are done. The end is not reported.
     fn at(&mut self, doing: &str, done: u64, total: u64) {
         if done < total && self.last.is_none_or(|last| last.elapsed() >= BETWEEN) {

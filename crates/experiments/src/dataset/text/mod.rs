@@ -195,7 +195,6 @@ pub fn obtain(
                 sources,
                 &mut |PreparationProgress { stage, done, total, .. }| match stage {
                     Stage::Reading => lines.at("reading text", done, total),
-                    Stage::Restarting => lines.once(Stage::RESTARTING),
                     Stage::Tokenizing => lines.at("tokenizing text", done, total),
                 },
                 cancelled,

@@ -4,7 +4,7 @@
 //! truncated to the lengths in the state.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs, io, ops};
@@ -34,10 +34,6 @@ struct TokenFiles<'a> {
     state: ResumeState,
     /// The files in the order of [`Split::ALL`].
     files: [File; 2],
-    /// The CRC-32 of all tokens in each file, in the order of the files.
-    sums: [crc32fast::Hasher; 2],
-    /// Whether there were unfinished tokens that could not be resumed.
-    is_restarted: bool,
     saved: Instant,
     _lock: File,
 }
@@ -79,9 +75,6 @@ pub(super) fn make(
         _ => plan.beginning(),
     };
     let mut output = TokenFiles::open(folder, plan, state, lock)?;
-    if output.is_restarted {
-        progress(PreparationProgress { stage: Stage::Restarting, ..plan.progress(&output.state) });
-    }
     loop {
         progress(plan.progress(&output.state));
         match next(&output.state) {
@@ -93,8 +86,7 @@ pub(super) fn make(
 }
 
 impl TokenFiles<'_> {
-    /// Opens the files and truncates them to the lengths in the state. If their bytes have changed since they were
-    /// written, the work starts over.
+    /// Opens the files and truncates them to the lengths in the state. If one is shorter, the work starts over.
     fn open<'a>(
         folder: &'a Path,
         plan: &'a TokenPlan,
@@ -108,20 +100,14 @@ impl TokenFiles<'_> {
                 fs::rename(final_path(folder, split), &path).map_err(|source| failed(folder, split, source))?;
             }
             let file = plain_file::open_to_write(&path).map_err(|source| failed(folder, split, source))?;
-            let written = 2 * state.tokens[split.index()];
-            let sum = sum_of_first(&file, written).map_err(|source| failed(folder, split, source))?;
-            let is_whole = sum.as_ref().is_some_and(|sum| sum.clone().finalize() == state.sums[split.index()]);
-            Ok((file, sum.filter(|_| is_whole)))
+            let length = file.metadata().map_err(|source| failed(folder, split, source))?.len();
+            Ok((file, length >= 2 * state.tokens[split.index()]))
         };
-        let [(train, train_sum), (val, val_sum)] = [open(Split::Train)?, open(Split::Validation)?];
-        let sums = train_sum.zip(val_sum).map(|(train, val)| [train, val]);
-        let is_restarted = sums.is_none();
-        if is_restarted {
+        let [(train, has_train), (val, has_val)] = [open(Split::Train)?, open(Split::Validation)?];
+        if !has_train || !has_val {
             state = plan.beginning();
         }
-        let (sums, saved) = (sums.unwrap_or_default(), Instant::now());
-        let mut output =
-            TokenFiles { folder, plan, state, files: [train, val], sums, is_restarted, saved, _lock: lock };
+        let mut output = TokenFiles { folder, plan, state, files: [train, val], saved: Instant::now(), _lock: lock };
         for split in Split::ALL {
             let length = 2 * output.state.tokens[split.index()];
             let file = &mut output.files[split.index()];
@@ -137,7 +123,6 @@ impl TokenFiles<'_> {
         for (split, tokens) in batch.tokens {
             let written = self.files[split.index()].write_all(&tokens);
             written.map_err(|source| failed(self.folder, split, source))?;
-            self.sums[split.index()].update(&tokens);
             self.state.tokens[split.index()] += tokens.len() as u64 / 2;
         }
         (self.state.part, self.state.at) = (batch.part, batch.at);
@@ -157,7 +142,6 @@ impl TokenFiles<'_> {
         for (split, file) in Split::ALL.into_iter().zip(&self.files) {
             file.sync_data().map_err(|source| failed(self.folder, split, source))?;
         }
-        self.state.sums = self.sums.clone().map(crc32fast::Hasher::finalize);
         self.state.write(self.folder)
     }
 
@@ -193,24 +177,6 @@ impl TokenFiles<'_> {
         fs::remove_file(&state).map_err(TextError::at(&state))?;
         Ok(meta)
     }
-}
-
-/// Computes the CRC-32 of the first `bytes` bytes of a file; none where it is shorter.
-fn sum_of_first(mut file: &File, bytes: u64) -> io::Result<Option<crc32fast::Hasher>> {
-    file.rewind()?;
-    let mut sum = crc32fast::Hasher::new();
-    let mut buffer = Vec::new();
-    let mut left = bytes;
-    while left > 0 {
-        buffer.clear();
-        let count = file.take(left.min(1 << 20)).read_to_end(&mut buffer)?;
-        if count == 0 {
-            return Ok(None);
-        }
-        sum.update(&buffer);
-        left -= count as u64;
-    }
-    Ok(Some(sum))
 }
 
 /// Reads the description of the tokens if they are complete and intact. Other tokens are an error, unless they may be
@@ -378,7 +344,7 @@ impl TokenPlan {
 
     fn beginning(&self) -> ResumeState {
         let at = self.parts.first().map_or(0, |part| part.start);
-        ResumeState { job: self.sum(), part: 0, at, tokens: [0; 2], sums: [0; 2] }
+        ResumeState { job: self.sum(), part: 0, at, tokens: [0; 2] }
     }
 
     /// Whether a state is possible for this work.
@@ -425,8 +391,6 @@ pub(super) struct ResumeState {
     pub at: u64,
     /// The number of tokens in the files, in the order of [`Split::ALL`](super::Split::ALL).
     pub tokens: [u64; 2],
-    /// The CRC-32 of each file up to that position.
-    pub sums: [u32; 2],
 }
 
 impl ResumeState {
@@ -456,12 +420,5 @@ pub struct PreparationProgress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     Reading,
-    /// The unfinished tokens in the folder have changed since they were written, and are made again.
-    Restarting,
     Tokenizing,
-}
-
-impl Stage {
-    /// The message where unfinished tokens cannot be resumed.
-    pub const RESTARTING: &str = "the unfinished tokens are not those that were written there, and all are made anew";
 }
