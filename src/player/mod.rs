@@ -21,8 +21,7 @@ use thread::Worker;
 use valleyscope_engine::simulation::SimulationSpec;
 
 pub use message::{
-    BranchKind, BranchView, EnsembleView, OptimizerHistory, Playback, PlaybackPace, PlayerCommand, SessionView,
-    Snapshot, Speed,
+    Branch, BranchView, EnsembleView, OptimizerHistory, Playback, PlaybackPace, PlayerCommand, SessionView, Snapshot,
 };
 pub use recorded::{RecordedCloud, Recording, RecordingError};
 pub use trail::trail_columns;

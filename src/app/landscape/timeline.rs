@@ -197,7 +197,7 @@ pub(crate) fn pressed_speed(keys: &Keys<'_>, pace: PlaybackPace, is_on_timeline:
 fn draw_branches(ui: &mut Ui, rail: Rail, document: &Document, live: &Live) {
     for (index, branch) in live.branches_of(live.chosen).enumerate() {
         let y = rail.slider.bottom() + BRANCH * (index as f32 + 0.5);
-        let [from, to] = [branch.kind.since(), branch.session.last_step].map(|step| rail.x(step));
+        let [from, to] = [branch.since, branch.session.last_step].map(|step| rail.x(step));
         let opacity = if live.hidden_branches.contains(&branch.id) { 0.4 } else { 1.0 };
         let stroke = Stroke::new(2.0, branches::branch_color(ui).gamma_multiply(opacity));
         ui.painter().hline(from..=to, y, stroke);
