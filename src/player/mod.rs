@@ -24,6 +24,8 @@ pub use message::{
     Branch, BranchView, EnsembleView, OptimizerHistory, Playback, PlaybackPace, PlayerCommand, SessionView, Snapshot,
 };
 pub use recorded::{RecordedCloud, Recording, RecordingError};
+#[cfg(feature = "app")]
+pub(crate) use stage::Stage;
 pub use trail::trail_columns;
 
 /// The handle of the simulation's thread; dropping it ends the thread.

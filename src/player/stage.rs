@@ -9,7 +9,7 @@ use valleyscope_engine::simulation::{
     SimulationSpec, Timeline,
 };
 
-use super::message::{Branch, BranchView, EnsembleView, OptimizerHistory, SessionView};
+use super::message::{Branch, EnsembleView, OptimizerHistory, Playback, SessionView, Snapshot};
 use super::recorded::{RecordedCloud, RecordedEnsemble};
 use super::trail::{Drawing, MeanPath, Trail, trail_columns};
 
@@ -19,7 +19,7 @@ const MOST_BRANCHES: usize = 4;
 
 /// One to four compared sessions, the first of which sets the clock, and the branches of these sessions.
 #[derive(Default)]
-pub(super) struct Stage {
+pub(crate) struct Stage {
     /// The compared sessions; at least one.
     sessions: Vec<Session>,
     branches: Vec<Branch<Session>>,
@@ -38,7 +38,7 @@ impl Stage {
     }
 
     /// Begins these sessions at step 0.
-    pub(super) fn load(&mut self, records: Vec<Record>) {
+    pub(crate) fn load(&mut self, records: Vec<Record>) {
         self.branches.clear();
         let session = |record| {
             let mut session = Session::new(Timeline::replay(record), self.trail_length);
@@ -64,7 +64,7 @@ impl Stage {
         self.first().simulation()
     }
 
-    pub(super) fn step(&self) -> u64 {
+    pub(crate) fn step(&self) -> u64 {
         self.first().step()
     }
 
@@ -78,7 +78,7 @@ impl Stage {
     }
 
     /// Takes a step in the first session, and in all others that have reached its step.
-    pub(super) fn take_step(&mut self) {
+    pub(crate) fn take_step(&mut self) {
         let step = self.step();
         self.sessions_mut().filter(|session| session.step() == step).for_each(Session::take_step);
     }
@@ -195,17 +195,17 @@ impl Stage {
     }
 
     /// Shows these recorded clouds beside the ensembles of the compared sessions.
-    pub(super) fn set_recorded(&mut self, clouds: Vec<RecordedCloud>) {
+    pub(crate) fn set_recorded(&mut self, clouds: Vec<RecordedCloud>) {
         self.sessions.iter_mut().for_each(|session| session.set_recorded(&clouds));
         self.recorded = clouds;
     }
 
-    pub(super) fn select(&mut self, selected: Option<ParticleId>) {
+    pub(crate) fn select(&mut self, selected: Option<ParticleId>) {
         self.selected = selected;
         self.sessions_mut().for_each(|session| session.select(selected));
     }
 
-    pub(super) fn set_trail_length(&mut self, length: usize) {
+    pub(crate) fn set_trail_length(&mut self, length: usize) {
         self.trail_length = length;
         self.sessions.iter_mut().for_each(|session| session.set_trail_length(length));
     }
@@ -228,16 +228,25 @@ impl Stage {
         histories.collect()
     }
 
-    pub(super) fn views(&mut self, plot: &PlotRequest) -> Vec<SessionView> {
-        self.sessions.iter_mut().map(|session| session.view(plot)).collect()
-    }
-
-    pub(super) fn branch_views(&mut self, plot: &PlotRequest) -> Vec<BranchView> {
+    /// Makes a snapshot of all sessions, with the positions since the last one, at rest in the first run.
+    pub(crate) fn snapshot(&mut self, plot: &PlotRequest) -> Snapshot {
         let view = |branch: &mut Branch<Session>| {
             let Branch { id, of, since, ref removed, ref mut session } = *branch;
             Branch { id, of, since, removed: removed.clone(), session: session.view(plot) }
         };
-        self.branches.iter_mut().map(view).collect()
+        Snapshot {
+            run: 0,
+            track: 0,
+            step: self.step(),
+            last_step: self.first().last_step(),
+            playback: Playback::Paused,
+            looped: None,
+            settings: 0,
+            steps_per_sec: 0.0,
+            particle_steps_per_sec: 0.0,
+            sessions: self.sessions.iter_mut().map(|session| session.view(plot)).collect(),
+            branches: self.branches.iter_mut().map(view).collect(),
+        }
     }
 }
 

@@ -245,21 +245,16 @@ impl Worker {
         if !self.dirty || self.is_sent || now - self.last_snapshot < SNAPSHOT_INTERVAL {
             return;
         }
-        let (step, playback) = (self.stage.step(), self.playback());
         let steps_per_sec = self.rate.measure(now, self.pace.is_moving());
-        let particles = self.stage.particles();
         let snapshot = Snapshot {
             run: self.run,
             track: self.track,
-            step,
-            last_step: self.stage.first().last_step(),
-            playback,
+            playback: self.playback(),
             looped: self.looped,
             settings: self.settings,
             steps_per_sec,
-            particle_steps_per_sec: steps_per_sec * particles as f64,
-            sessions: self.stage.views(&self.plot),
-            branches: self.stage.branch_views(&self.plot),
+            particle_steps_per_sec: steps_per_sec * self.stage.particles() as f64,
+            ..self.stage.snapshot(&self.plot)
         };
         // The channel has room, as the last snapshot was taken. A dropped handle ends the thread soon.
         let _ = self.outbox.try_send(snapshot);
