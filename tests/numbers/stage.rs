@@ -243,9 +243,8 @@ fn old_futures_differ_from_the_session_that_one_of_them_becomes() {
     player.send(PlayerCommand::Seek(300));
     player.send(PlayerCommand::Set(0, Setting::Noise(noise(0.25))));
     let branched = shown(&player, 300, 2);
-    let since = |snapshot: &Snapshot| -> Vec<u64> {
-        snapshot.branches.iter().map(|branch| old_future(branch).1).collect()
-    };
+    let since =
+        |snapshot: &Snapshot| -> Vec<u64> { snapshot.branches.iter().map(|branch| old_future(branch).1).collect() };
     assert_eq!(since(&branched), [100, 300]);
     player.send(PlayerCommand::GoBackTo(branched.branches[0].id));
     let back = shown(&player, 300, 2);
