@@ -317,10 +317,7 @@ fn playing_beside_an_export(bencher: Bencher) {
     let job = AnimationJob {
         graphics: Graphics::of(&window.graphics),
         subject: PictureSubject {
-            records: preset.records().expect("it is valid"),
-            titles: Vec::new(),
-            title: preset.title,
-            view: preset.view.unwrap_or_default(),
+            preset,
             seen: None,
             selected: None,
             hidden: Default::default(),

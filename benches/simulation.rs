@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use valleyscope::player::{Player, PlayerCommand, Speed};
+use valleyscope::player::{PlaybackPace, Player, PlayerCommand};
 use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount};
@@ -99,7 +99,7 @@ fn live_player(bencher: Bencher) {
     bencher.counter(ItemsCount::new(4_000 * STEPS)).bench_local(|| {
         let player = Player::spawn(spec(&RULES, 1_000), || {});
         player.send(PlayerCommand::TrailLength(200));
-        player.send(PlayerCommand::Speed(Speed::Unlimited));
+        player.send(PlayerCommand::Speed(PlaybackPace { unlimited: true, ..PlaybackPace::default() }));
         player.send(PlayerCommand::Advance(STEPS));
         let frame = Duration::from_micros(16_667);
         let mut next_frame = Instant::now();

@@ -119,7 +119,7 @@ mod with_app {
         if let Some(problem) = steps.problem() {
             return Err(Failure::BadInput(anyhow!("--every {every}: {problem}")));
         }
-        let subject = subject(args, preset)?;
+        let subject = subject(args, preset);
         let graphics = Graphics::without_window().map_err(|reason| Failure::Failed(anyhow!(reason)))?;
         draw(AnimationJob { graphics, subject, options, steps, format }, args.out.clone())?;
         let seconds = steps.frames() as f64 / f64::from(frames_per_sec);
@@ -143,22 +143,13 @@ mod with_app {
         }
     }
 
-    fn subject(args: &AnimateArgs, preset: LandscapePreset) -> Result<PictureSubject, Failure> {
+    fn subject(args: &AnimateArgs, preset: LandscapePreset) -> PictureSubject {
         let mut plots = RunPlots::default();
         if !args.plots.is_empty() {
             plots.metrics.clone_from(&args.plots);
         }
-        Ok(PictureSubject {
-            records: preset.records().map_err(|error| Failure::BadInput(anyhow!("simulations: {error}")))?,
-            titles: preset.simulations.iter().map(|simulation| simulation.name.clone()).collect(),
-            title: preset.title,
-            view: preset.view.unwrap_or_default(),
-            seen: None,
-            selected: None,
-            hidden: Default::default(),
-            recorded: Vec::new(),
-            plots,
-        })
+        let (hidden, recorded) = Default::default();
+        PictureSubject { preset, seen: None, selected: None, hidden, recorded, plots }
     }
 
     fn draw(job: AnimationJob, target: PathBuf) -> Result<(), Failure> {

@@ -18,9 +18,9 @@ pub enum PlayerCommand {
     /// not change.
     Load(Vec<Record>),
     /// Changes the session of this index before its next step. At a step of the past, the later steps are removed
-    /// first; they stay as a branch, whose kind is [`BranchKind::OldFuture`].
+    /// first; they stay as a branch, an old future.
     Set(usize, Setting),
-    /// Computes the session of this index without some of its changes, as [`BranchKind::Without`].
+    /// Computes the session of this index without some of its changes, as a branch.
     Without(usize, Vec<Change>),
     /// Removes the branch with this id.
     Remove(u64),
@@ -44,7 +44,7 @@ pub enum PlayerCommand {
     /// Holds a playing simulation at its step, or continues it from there. Whether it plays does not change, and steps
     /// requested by [`Advance`](PlayerCommand::Advance) are taken in any case.
     Hold(bool),
-    Speed(Speed),
+    Speed(PlaybackPace),
     /// Shows these recorded clouds beside the ensembles of each compared session.
     Recorded(Vec<RecordedCloud>),
     /// The particle whose steps are recorded.
@@ -52,8 +52,6 @@ pub enum PlayerCommand {
     /// The largest number of past positions to send for the trails.
     TrailLength(usize),
     Plot(PlotRequest),
-    /// Answers with the sessions so far.
-    Records(Sender<Vec<Record>>),
     /// Answers with the histories of the compared sessions, in the finest stored buckets.
     History(Sender<Vec<OptimizerHistory>>),
 }
@@ -106,7 +104,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     pub fn branches_of(&self, session: usize) -> impl Iterator<Item = &BranchView> {
-        self.branches.iter().filter(move |branch| branch.kind.session() == session)
+        self.branches.iter().filter(move |branch| branch.of == session)
     }
 }
 
@@ -127,46 +125,21 @@ pub struct SessionView {
     pub step_trace: Option<Box<StepTrace>>,
 }
 
+/// An old future of the session of index `of`, as it continued before a setting was changed in its past; or that session
+/// without some of its changes.
 #[derive(Clone, Debug)]
-pub struct BranchView {
+pub struct Branch<S> {
     /// The number that names the branch until it is removed; never used for another one.
     pub id: u64,
-    pub kind: BranchKind,
-    pub session: SessionView,
-}
-
-/// The relation of a branch to the session of index `of`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum BranchKind {
-    /// The session as it continued before a setting was changed in its past, after the step `since`.
-    OldFuture { of: usize, since: u64 },
-    /// The session without some of its changes.
-    Without { of: usize, removed: Vec<Change> },
-}
-
-impl BranchKind {
-    pub fn session(&self) -> usize {
-        match self {
-            BranchKind::OldFuture { of, .. } | BranchKind::Without { of, .. } => *of,
-        }
-    }
-
-    /// The changes that the branch leaves out; none of an old future.
-    pub fn removed(&self) -> &[Change] {
-        match self {
-            BranchKind::OldFuture { .. } => &[],
-            BranchKind::Without { removed, .. } => removed,
-        }
-    }
-
+    pub of: usize,
     /// The step from which on the branch differs from its session.
-    pub fn since(&self) -> u64 {
-        match self {
-            BranchKind::OldFuture { since, .. } => *since,
-            BranchKind::Without { removed, .. } => removed.iter().map(|change| change.step).min().unwrap_or_default(),
-        }
-    }
+    pub since: u64,
+    /// The changes that the branch leaves out; none of an old future.
+    pub removed: Vec<Change>,
+    pub session: S,
 }
+
+pub type BranchView = Branch<SessionView>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Playback {
@@ -201,13 +174,6 @@ impl EnsembleView {
     pub fn newest(&self) -> &[[f32; 2]] {
         &self.columns[self.columns.len().saturating_sub(self.particles)..]
     }
-}
-
-/// The speed of a playing simulation.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Speed {
-    StepsPerSecond(f64),
-    Unlimited,
 }
 
 /// The speed of the simulation; kept with the session.
@@ -251,14 +217,6 @@ impl PlaybackPace {
             (true, _) => "as fast as it goes".to_owned(),
             (false, 1.0) => "1 step a second".to_owned(),
             (false, rate) => format!("{} steps a second", number_text(rate)),
-        }
-    }
-
-    pub fn speed(self) -> Speed {
-        if self.unlimited {
-            Speed::Unlimited
-        } else {
-            Speed::StepsPerSecond(self.steps_per_sec.clamp(Self::SLOWEST, Self::FASTEST))
         }
     }
 }

@@ -21,10 +21,11 @@ use thread::Worker;
 use valleyscope_engine::simulation::SimulationSpec;
 
 pub use message::{
-    BranchKind, BranchView, EnsembleView, OptimizerHistory, Playback, PlaybackPace, PlayerCommand, SessionView,
-    Snapshot, Speed,
+    Branch, BranchView, EnsembleView, OptimizerHistory, Playback, PlaybackPace, PlayerCommand, SessionView, Snapshot,
 };
 pub use recorded::{RecordedCloud, Recording, RecordingError};
+#[cfg(feature = "app")]
+pub(crate) use stage::Stage;
 pub use trail::trail_columns;
 
 /// The handle of the simulation's thread; dropping it ends the thread.

@@ -9,7 +9,7 @@ use valleyscope_engine::simulation::{
     SimulationSpec, Timeline,
 };
 
-use super::message::{BranchKind, BranchView, EnsembleView, OptimizerHistory, SessionView};
+use super::message::{Branch, EnsembleView, OptimizerHistory, Playback, SessionView, Snapshot};
 use super::recorded::{RecordedCloud, RecordedEnsemble};
 use super::trail::{Drawing, MeanPath, Trail, trail_columns};
 
@@ -19,22 +19,15 @@ const MOST_BRANCHES: usize = 4;
 
 /// One to four compared sessions, the first of which sets the clock, and the branches of these sessions.
 #[derive(Default)]
-pub(super) struct Stage {
+pub(crate) struct Stage {
     /// The compared sessions; at least one.
     sessions: Vec<Session>,
-    branches: Vec<Branch>,
+    branches: Vec<Branch<Session>>,
     last_id: u64,
     /// The recorded clouds, which all compared sessions show.
     recorded: Vec<RecordedCloud>,
     selected: Option<ParticleId>,
     trail_length: usize,
-}
-
-/// An old future, or a session without some changes.
-struct Branch {
-    id: u64,
-    kind: BranchKind,
-    session: Session,
 }
 
 impl Stage {
@@ -45,7 +38,7 @@ impl Stage {
     }
 
     /// Begins these sessions at step 0.
-    pub(super) fn load(&mut self, records: Vec<Record>) {
+    pub(crate) fn load(&mut self, records: Vec<Record>) {
         self.branches.clear();
         let session = |record| {
             let mut session = Session::new(Timeline::replay(record), self.trail_length);
@@ -71,7 +64,7 @@ impl Stage {
         self.first().simulation()
     }
 
-    pub(super) fn step(&self) -> u64 {
+    pub(crate) fn step(&self) -> u64 {
         self.first().step()
     }
 
@@ -85,7 +78,7 @@ impl Stage {
     }
 
     /// Takes a step in the first session, and in all others that have reached its step.
-    pub(super) fn take_step(&mut self) {
+    pub(crate) fn take_step(&mut self) {
         let step = self.step();
         self.sessions_mut().filter(|session| session.step() == step).for_each(Session::take_step);
     }
@@ -132,21 +125,17 @@ impl Stage {
     /// session no longer has are dropped.
     fn renew_without(&mut self, index: usize) {
         let session = &self.sessions[index];
-        let is_without = |branch: &Branch| matches!(branch.kind, BranchKind::Without { of, .. } if of == index);
+        let is_without = |branch: &Branch<Session>| branch.of == index && !branch.removed.is_empty();
         if !self.branches.iter().any(is_without) {
             return;
         }
         let record = session.whole_record();
         self.branches.retain_mut(|branch| {
-            let BranchKind::Without { of, removed } = &branch.kind else { return true };
-            if *of != index {
-                return true;
+            let is_of_session = branch.removed.iter().all(|change| change.is_among(&record.changes));
+            if is_without(branch) && is_of_session && !branch.session.follow(&record.without(&branch.removed)) {
+                branch.session = session.without(&branch.removed);
             }
-            let is_of_session = removed.iter().all(|change| change.is_among(&record.changes));
-            if is_of_session && !branch.session.follow(&record.without(removed)) {
-                branch.session = session.without(removed);
-            }
-            is_of_session
+            !is_without(branch) || is_of_session
         });
     }
 
@@ -154,43 +143,41 @@ impl Stage {
     pub(super) fn add_without(&mut self, index: usize, removed: Vec<Change>) {
         let Some(session) = self.sessions.get_mut(index) else { return };
         let record = session.record();
-        let is_of_session = !removed.is_empty() && removed.iter().all(|change| change.is_among(&record.changes));
-        let kind = BranchKind::Without { of: index, removed: removed.clone() };
-        if is_of_session && self.branches.iter().all(|branch| branch.kind != kind) {
+        let is_of_session = removed.iter().all(|change| change.is_among(&record.changes));
+        let is_known = self.branches.iter().any(|branch| branch.of == index && branch.removed == removed);
+        if let Some(since) = removed.iter().map(|change| change.step).min()
+            && is_of_session
+            && !is_known
+        {
             let without = session.without(&removed);
-            self.add_branch(kind, without);
+            self.add_branch(index, since, removed, without);
         }
     }
 
     /// Adds a session that was replaced as a branch of the one of this index, from which it differs since a step.
     fn add_old_future(&mut self, index: usize, since: u64, old: Session) {
         // Older futures share no more steps with the current session.
-        for branch in &mut self.branches {
-            if let BranchKind::OldFuture { of, since: other } = &mut branch.kind
-                && *of == index
-            {
-                *other = since.min(*other);
-            }
+        for branch in self.branches.iter_mut().filter(|branch| branch.of == index && branch.removed.is_empty()) {
+            branch.since = branch.since.min(since);
         }
-        self.add_branch(BranchKind::OldFuture { of: index, since }, old);
+        self.add_branch(index, since, Vec::new(), old);
     }
 
     /// Adds a branch, whose trails are not drawn.
-    fn add_branch(&mut self, kind: BranchKind, mut session: Session) {
+    fn add_branch(&mut self, of: usize, since: u64, removed: Vec<Change>, mut session: Session) {
         if self.branches.len() == MOST_BRANCHES {
             self.branches.remove(0);
         }
         session.set_recorded(&[]);
         session.set_trail_length(0);
         self.last_id += 1;
-        self.branches.push(Branch { id: self.last_id, kind, session });
+        self.branches.push(Branch { id: self.last_id, of, since, removed, session });
     }
 
     /// Replaces the session of the branch with this id by the branch; the session becomes an old future.
     pub(super) fn go_back_to(&mut self, id: u64) {
         let Some(found) = self.branches.iter().position(|branch| branch.id == id) else { return };
-        let Branch { kind, session, .. } = self.branches.remove(found);
-        let (index, since) = (kind.session(), kind.since());
+        let Branch { of: index, since, session, .. } = self.branches.remove(found);
         let Some(present) = self.sessions.get_mut(index) else { return };
         let old = std::mem::replace(present, session);
         present.set_recorded(&self.recorded);
@@ -208,17 +195,17 @@ impl Stage {
     }
 
     /// Shows these recorded clouds beside the ensembles of the compared sessions.
-    pub(super) fn set_recorded(&mut self, clouds: Vec<RecordedCloud>) {
+    pub(crate) fn set_recorded(&mut self, clouds: Vec<RecordedCloud>) {
         self.sessions.iter_mut().for_each(|session| session.set_recorded(&clouds));
         self.recorded = clouds;
     }
 
-    pub(super) fn select(&mut self, selected: Option<ParticleId>) {
+    pub(crate) fn select(&mut self, selected: Option<ParticleId>) {
         self.selected = selected;
         self.sessions_mut().for_each(|session| session.select(selected));
     }
 
-    pub(super) fn set_trail_length(&mut self, length: usize) {
+    pub(crate) fn set_trail_length(&mut self, length: usize) {
         self.trail_length = length;
         self.sessions.iter_mut().for_each(|session| session.set_trail_length(length));
     }
@@ -241,22 +228,25 @@ impl Stage {
         histories.collect()
     }
 
-    /// Records the compared sessions, up to their last steps.
-    pub(super) fn records(&mut self) -> Vec<Record> {
-        self.sessions.iter_mut().map(|session| Record::clone(&session.record())).collect()
-    }
-
-    pub(super) fn views(&mut self, plot: &PlotRequest) -> Vec<SessionView> {
-        self.sessions.iter_mut().map(|session| session.view(plot)).collect()
-    }
-
-    pub(super) fn branch_views(&mut self, plot: &PlotRequest) -> Vec<BranchView> {
-        let view = |branch: &mut Branch| BranchView {
-            id: branch.id,
-            kind: branch.kind.clone(),
-            session: branch.session.view(plot),
+    /// Makes a snapshot of all sessions, with the positions since the last one, at rest in the first run.
+    pub(crate) fn snapshot(&mut self, plot: &PlotRequest) -> Snapshot {
+        let view = |branch: &mut Branch<Session>| {
+            let Branch { id, of, since, ref removed, ref mut session } = *branch;
+            Branch { id, of, since, removed: removed.clone(), session: session.view(plot) }
         };
-        self.branches.iter_mut().map(view).collect()
+        Snapshot {
+            run: 0,
+            track: 0,
+            step: self.step(),
+            last_step: self.first().last_step(),
+            playback: Playback::Paused,
+            looped: None,
+            settings: 0,
+            steps_per_sec: 0.0,
+            particle_steps_per_sec: 0.0,
+            sessions: self.sessions.iter_mut().map(|session| session.view(plot)).collect(),
+            branches: self.branches.iter_mut().map(view).collect(),
+        }
     }
 }
 

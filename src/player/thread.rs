@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use valleyscope_engine::simulation::{PlotRequest, SimulationSpec};
 
-use super::message::{Message, Playback, PlayerCommand, Snapshot, Speed};
+use super::message::{Message, Playback, PlaybackPace, PlayerCommand, Snapshot};
 use super::stage::Stage;
 
 /// The time for which the thread steps before it checks commands and the clock again.
@@ -57,7 +57,7 @@ impl Worker {
             sought: None,
             looped: None,
             pace: Pace::new(now),
-            rate: Rate::new(now),
+            rate: Rate::default(),
             plot: PlotRequest::default(),
             dirty: true,
             is_sent: false,
@@ -124,23 +124,21 @@ impl Worker {
 
     fn handle_command(&mut self, command: PlayerCommand) {
         self.settings += u64::from(command.sets_settings());
-        let command = match command {
-            PlayerCommand::Seek(step) => return self.seek_later(step),
+        if !matches!(command, PlayerCommand::Seek(_) | PlayerCommand::Back(_)) {
+            self.finish_seek();
+        }
+        match command {
+            PlayerCommand::Seek(step) => self.seek_later(step),
             PlayerCommand::Back(steps) => {
                 let from = self.sought.unwrap_or_else(|| self.stage.step());
-                return self.seek_later(from.saturating_sub(steps));
+                self.seek_later(from.saturating_sub(steps));
             }
-            command => command,
-        };
-        self.finish_seek();
-        match command {
-            PlayerCommand::Seek(_) | PlayerCommand::Back(_) => {}
-            PlayerCommand::Load(records) if !records.is_empty() => {
+            PlayerCommand::Load(records) if records.is_empty() => {}
+            PlayerCommand::Load(records) => {
                 self.stage.load(records);
                 self.looped = None;
                 self.begin();
             }
-            PlayerCommand::Load(_) => {}
             PlayerCommand::Restart => {
                 self.stage.restart();
                 self.begin();
@@ -162,18 +160,15 @@ impl Worker {
             PlayerCommand::Advance(steps) => self.pace.advance(steps),
             PlayerCommand::Hold(is_held) => {
                 self.pace.hold(is_held);
-                self.rate = Rate::new(Instant::now());
+                self.rate = Rate::default();
             }
-            PlayerCommand::Speed(speed) => self.pace.set_speed(speed),
+            PlayerCommand::Speed(speed) => self.pace.speed = speed,
             PlayerCommand::Recorded(clouds) => self.stage.set_recorded(clouds),
             PlayerCommand::Select(selected) => self.stage.select(selected),
             PlayerCommand::TrailLength(length) => self.stage.set_trail_length(length),
             PlayerCommand::Plot(request) => self.plot = request,
-            PlayerCommand::Records(answer) => {
-                // The receiver may have been dropped meanwhile.
-                let _ = answer.send(self.stage.records());
-            }
             PlayerCommand::History(answer) => {
+                // The receiver may have been dropped meanwhile.
                 let _ = answer.send(self.stage.histories());
             }
         }
@@ -184,7 +179,7 @@ impl Worker {
         self.run += 1;
         self.track += 1;
         self.pace.ahead = 0;
-        self.rate = Rate::new(Instant::now());
+        self.rate = Rate::default();
     }
 
     /// Pauses, and seeks this step once all waiting messages are read, unless one of them seeks another.
@@ -201,7 +196,7 @@ impl Worker {
         }
         self.stage.seek(step);
         self.track += 1;
-        self.rate = Rate::new(Instant::now());
+        self.rate = Rate::default();
     }
 
     /// Takes up to `due` steps, as many as fit in a slice of time.
@@ -212,15 +207,14 @@ impl Worker {
         let mut taken = 0;
         while taken < due && !(stops && self.is_finished()) && (taken == 0 || begin.elapsed() < SLICE) {
             if let Some([first, _]) = self.looped.filter(|_| stops && self.is_at_loop_end()) {
-                let last = self.stage.step();
                 self.stage.seek(first);
                 self.track += 1;
-                self.rate.skip(last, self.stage.step());
             }
             self.stage.take_step();
             taken += 1;
         }
         self.pace.took(taken);
+        self.rate.taken += taken;
         if stops && self.is_finished() {
             self.pace.pause();
         }
@@ -251,21 +245,16 @@ impl Worker {
         if !self.dirty || self.is_sent || now - self.last_snapshot < SNAPSHOT_INTERVAL {
             return;
         }
-        let (step, playback) = (self.stage.step(), self.playback());
-        let steps_per_sec = self.rate.measure(now, step, self.pace.is_moving());
-        let particles = self.stage.particles();
+        let steps_per_sec = self.rate.measure(now, self.pace.is_moving());
         let snapshot = Snapshot {
             run: self.run,
             track: self.track,
-            step,
-            last_step: self.stage.first().last_step(),
-            playback,
+            playback: self.playback(),
             looped: self.looped,
             settings: self.settings,
             steps_per_sec,
-            particle_steps_per_sec: steps_per_sec * particles as f64,
-            sessions: self.stage.views(&self.plot),
-            branches: self.stage.branch_views(&self.plot),
+            particle_steps_per_sec: steps_per_sec * self.stage.particles() as f64,
+            ..self.stage.snapshot(&self.plot)
         };
         // The channel has room, as the last snapshot was taken. A dropped handle ends the thread soon.
         let _ = self.outbox.try_send(snapshot);
@@ -286,7 +275,7 @@ pub(super) struct Pace {
     playing: bool,
     /// Whether steps are held back although it plays.
     is_held: bool,
-    speed: Speed,
+    speed: PlaybackPace,
     /// The number of steps to take at full speed before a pause.
     ahead: u64,
     /// The number of steps due, with a fractional part.
@@ -298,17 +287,14 @@ impl Pace {
     /// The longest delay whose missed steps are caught up.
     const CATCH_UP: Duration = Duration::from_millis(100);
 
-    /// Creates a paused pace, with a speed of 60 steps a second.
+    /// Creates a paused pace of the usual speed.
     pub(super) fn new(now: Instant) -> Pace {
-        Pace { playing: false, is_held: false, speed: Speed::StepsPerSecond(60.0), ahead: 0, due: 0.0, last: now }
+        Pace { playing: false, is_held: false, speed: PlaybackPace::default(), ahead: 0, due: 0.0, last: now }
     }
 
-    /// Sets the speed. A rate that is NaN or too small becomes one step in 1000 seconds.
-    pub(super) fn set_speed(&mut self, speed: Speed) {
-        self.speed = match speed {
-            Speed::StepsPerSecond(rate) => Speed::StepsPerSecond(rate.max(1e-3)),
-            Speed::Unlimited => Speed::Unlimited,
-        };
+    /// Returns the steps a second. A rate that is NaN or too small becomes the slowest.
+    fn rate(&self) -> f64 {
+        self.speed.steps_per_sec.max(PlaybackPace::SLOWEST).min(PlaybackPace::FASTEST)
     }
 
     pub(super) fn play(&mut self) {
@@ -344,17 +330,19 @@ impl Pace {
     pub(super) fn steps_due(&mut self, now: Instant) -> u64 {
         let elapsed = now - self.last;
         self.last = now;
-        match self.speed {
-            _ if self.ahead > 0 => self.ahead,
-            _ if !self.playing || self.is_held => 0,
-            Speed::Unlimited => u64::MAX,
-            Speed::StepsPerSecond(rate) => {
-                // At a slow rate the wait for a single step may be longer than the catch-up time.
-                let most = (rate * Self::CATCH_UP.as_secs_f64()).max(1.0);
-                self.due = (self.due + rate * elapsed.as_secs_f64()).min(most);
-                self.due as u64
-            }
+        if self.ahead > 0 {
+            return self.ahead;
         }
+        if !self.playing || self.is_held {
+            return 0;
+        }
+        if self.speed.unlimited {
+            return u64::MAX;
+        }
+        // At a slow rate the wait for a single step may be longer than the catch-up time.
+        let most = (self.rate() * Self::CATCH_UP.as_secs_f64()).max(1.0);
+        self.due = (self.due + self.rate() * elapsed.as_secs_f64()).min(most);
+        self.due as u64
     }
 
     pub(super) fn took(&mut self, steps: u64) {
@@ -367,49 +355,38 @@ impl Pace {
 
     /// The time until a step is due; `None` while none will be.
     pub(super) fn until_due(&self) -> Option<Duration> {
-        match self.speed {
-            _ if self.ahead > 0 => Some(Duration::ZERO),
-            _ if !self.playing || self.is_held => None,
-            Speed::Unlimited => Some(Duration::ZERO),
-            Speed::StepsPerSecond(rate) => {
-                let wait_secs = ((1.0 - self.due) / rate).clamp(0.0, 3600.0);
-                Some(Duration::from_secs_f64(wait_secs).saturating_sub(self.last.elapsed()))
-            }
+        if self.ahead == 0 && (!self.playing || self.is_held) {
+            return None;
         }
+        if self.ahead > 0 || self.speed.unlimited {
+            return Some(Duration::ZERO);
+        }
+        let wait_secs = ((1.0 - self.due) / self.rate()).max(0.0);
+        Some(Duration::from_secs_f64(wait_secs).saturating_sub(self.last.elapsed()))
     }
 }
 
 /// Measures steps per second.
-pub(super) struct Rate {
-    since: Instant,
-    /// The step at that time, if all steps since then had been taken forwards.
-    from_step: u64,
+#[derive(Default)]
+struct Rate {
+    /// The begin of the measurement, while the simulation moves: the pause before does not count.
+    since: Option<Instant>,
+    /// The number of steps taken since then.
+    taken: u64,
     steps_per_sec: f64,
-    moving: bool,
 }
 
 impl Rate {
-    pub(super) fn new(now: Instant) -> Self {
-        Rate { since: now, from_step: 0, steps_per_sec: 0.0, moving: false }
-    }
-
-    /// Continues measuring after a move from one step to another that was no step of the simulation.
-    pub(super) fn skip(&mut self, from: u64, to: u64) {
-        self.from_step = self.from_step.wrapping_add(to).wrapping_sub(from);
-    }
-
-    /// Measures the rate. A measurement begins when the simulation starts moving: the pause before does not count.
-    pub(super) fn measure(&mut self, now: Instant, step: u64, moving: bool) -> f64 {
-        if !moving || !self.moving {
-            *self = Rate { since: now, from_step: step, steps_per_sec: 0.0, moving };
+    fn measure(&mut self, now: Instant, is_moving: bool) -> f64 {
+        let Some(since) = self.since.filter(|_| is_moving) else {
+            *self = Rate { since: is_moving.then_some(now), ..Rate::default() };
             return 0.0;
-        }
-        let (elapsed, taken) = (now - self.since, step.wrapping_sub(self.from_step).cast_signed().max(0));
+        };
+        let (elapsed, taken) = (now - since, self.taken);
         let interval = if self.steps_per_sec == 0.0 { FIRST_RATE_INTERVAL } else { RATE_INTERVAL };
         // At a slow pace the time without a step is not informative: the rate is measured from one step to another.
         if taken > 0 && elapsed >= interval {
-            let steps_per_sec = taken as f64 / elapsed.as_secs_f64();
-            *self = Rate { since: now, from_step: step, steps_per_sec, moving };
+            *self = Rate { since: Some(now), taken: 0, steps_per_sec: taken as f64 / elapsed.as_secs_f64() };
         }
         self.steps_per_sec
     }

@@ -20,54 +20,42 @@ pub fn trail_columns(trail_steps: usize, particles: usize) -> usize {
     (trail_steps + 1).min(TRAIL_POSITIONS / particles.max(1))
 }
 
-/// The newest positions of an ensemble.
+/// The newest positions of an ensemble, and the earlier ones that have not been sent.
 #[derive(Clone, Debug)]
 pub(super) struct Trail {
-    particles: usize,
-    /// The largest number of stored columns; a column has one position per particle.
+    /// The largest number of columns to send; a column has one position per particle.
     capacity: usize,
-    /// The columns, the oldest first.
-    positions: VecDeque<[f32; 2]>,
-    /// The number of columns that have not been sent.
-    fresh: usize,
-    /// Room for the next column.
-    column: Vec<[f32; 2]>,
+    newest: Vec<[f32; 2]>,
+    /// The columns that have not been sent, the oldest first.
+    fresh: VecDeque<[f32; 2]>,
 }
 
 impl Trail {
     /// Creates a trail of the current positions.
     pub(super) fn new(ensemble: &Ensemble, capacity: usize) -> Self {
-        let particles = ensemble.particles();
-        let column = vec![[0.0; 2]; particles];
-        let mut trail = Trail { particles, capacity: capacity.max(1), positions: VecDeque::new(), fresh: 0, column };
+        let newest = vec![[0.0; 2]; ensemble.particles()];
+        let mut trail = Trail { capacity: capacity.max(1), newest, fresh: VecDeque::new() };
         trail.push(ensemble);
         trail
     }
 
     /// Adds the current positions as the newest column.
     pub(super) fn push(&mut self, ensemble: &Ensemble) {
-        ensemble.write_positions(&mut self.column);
-        self.positions.extend(&self.column);
-        self.fresh += 1;
-        self.trim();
+        ensemble.write_positions(&mut self.newest);
+        self.fresh.extend(&self.newest);
+        self.set_capacity(self.capacity);
     }
 
     /// Takes the columns since the last call, the oldest first; if there are none, the newest once more.
     pub(super) fn take(&mut self) -> Vec<[f32; 2]> {
-        let count = std::mem::take(&mut self.fresh).max(1) * self.particles;
-        self.positions.range(self.positions.len() - count..).copied().collect()
+        if self.fresh.is_empty() { self.newest.clone() } else { std::mem::take(&mut self.fresh).into() }
     }
 
-    /// Sets the largest number of stored columns; the newest stay.
+    /// Sets the largest number of columns to send; the newest stay.
     pub(super) fn set_capacity(&mut self, capacity: usize) {
         self.capacity = capacity.max(1);
-        self.trim();
-    }
-
-    fn trim(&mut self) {
-        self.fresh = self.fresh.min(self.capacity);
-        let surplus = self.positions.len().saturating_sub(self.capacity * self.particles);
-        self.positions.drain(..surplus);
+        let surplus = self.fresh.len().saturating_sub(self.capacity * self.newest.len());
+        self.fresh.drain(..surplus);
     }
 }
 
@@ -95,11 +83,7 @@ impl MeanPath {
         }
         if step.is_multiple_of(self.stride) {
             if self.points.len() == Self::MAX_POINTS {
-                let mut index = 0;
-                self.points.retain(|_| {
-                    index += 1;
-                    index % 2 == 1
-                });
+                self.points = self.points.iter().copied().step_by(2).collect();
                 self.stride *= 2;
             }
             self.points.push([x as f32, y as f32]);

@@ -4,7 +4,7 @@
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use valleyscope::player::{Playback, Player, PlayerCommand, Snapshot, Speed};
+use valleyscope::player::{Playback, PlaybackPace, Player, PlayerCommand, Snapshot};
 use valleyscope_engine::simulation::{ParticleId, PlotRequest, Record, Sample, Setting, Simulation, SimulationSpec};
 
 use crate::specs::{adam, all_rules, noise, signum, simulation, valley};
@@ -32,10 +32,12 @@ fn wait_until_done(player: &Player, step: u64) -> Snapshot {
     wait_until(player, |snapshot| snapshot.step >= step && snapshot.playback != Playback::Playing)
 }
 
-fn record(player: &Player) -> Record {
-    let (sender, receiver) = channel();
-    player.send(PlayerCommand::Records(sender));
-    receiver.recv_timeout(PATIENCE).expect("there is an answer within a minute").swap_remove(0)
+fn unlimited() -> PlaybackPace {
+    PlaybackPace { unlimited: true, ..PlaybackPace::default() }
+}
+
+fn record(snapshot: &Snapshot) -> Record {
+    Record::clone(&snapshot.sessions[0].record)
 }
 
 /// Returns the simulation after so many steps, taken one by one.
@@ -101,7 +103,7 @@ fn playing_at_any_speed_with_pauses_takes_the_same_steps() {
     let spec = SimulationSpec { steps: Some(8_000), ..simulation(1.0, 9, &all_rules(0.01)) };
     let player = spawn(&spec);
     player.send(PlayerCommand::TrailLength(50));
-    player.send(PlayerCommand::Speed(Speed::StepsPerSecond(200.0)));
+    player.send(PlayerCommand::Speed(PlaybackPace { steps_per_sec: 200.0, unlimited: false }));
     player.send(PlayerCommand::Play);
     let playing = wait_until(&player, |snapshot| snapshot.step > 10);
     assert_eq!(playing.playback, Playback::Playing);
@@ -113,7 +115,7 @@ fn playing_at_any_speed_with_pauses_takes_the_same_steps() {
     assert_same(&paused, &reference(&spec, paused.step));
     // Queries and settings of the view in between have no effect.
     player.send(PlayerCommand::Select(Some(ParticleId { optimizer: 3, particle: 8 })));
-    player.send(PlayerCommand::Speed(Speed::Unlimited));
+    player.send(PlayerCommand::Speed(unlimited()));
     player.send(PlayerCommand::Play);
     wait_until(&player, |snapshot| snapshot.step > paused.step);
     player.send(PlayerCommand::Plot(PlotRequest { buckets: 20, log_steps: true, ..PlotRequest::default() }));
@@ -179,7 +181,7 @@ fn a_session_played_live_is_repeated_by_its_record() {
     let spec = SimulationSpec { steps: Some(10_000), ..simulation(1.0, 9, &all_rules(0.01)) };
     let player = spawn(&spec);
     // At this speed the end is twenty seconds away: the simulation still plays at the last change.
-    player.send(PlayerCommand::Speed(Speed::StepsPerSecond(500.0)));
+    player.send(PlayerCommand::Speed(PlaybackPace { steps_per_sec: 500.0, unlimited: false }));
     player.send(PlayerCommand::Play);
     let settings = [
         Setting::Noise(noise(0.5)),
@@ -192,9 +194,9 @@ fn a_session_played_live_is_repeated_by_its_record() {
         player.send(PlayerCommand::Set(0, set));
         wait_until(&player, |snapshot| snapshot.step > step || snapshot.playback == Playback::Finished);
     }
-    player.send(PlayerCommand::Speed(Speed::Unlimited));
+    player.send(PlayerCommand::Speed(unlimited()));
     let finished = wait_until_done(&player, 10_000);
-    let record = record(&player);
+    let record = record(&finished);
     assert_eq!(record.changes.len(), 4);
     let mut replay = Simulation::replay(record.clone());
     while replay.step() < 10_000 {
@@ -205,7 +207,7 @@ fn a_session_played_live_is_repeated_by_its_record() {
     player.send(PlayerCommand::Play);
     let again = wait_until(&player, |snapshot| snapshot.run > finished.run && snapshot.playback == Playback::Finished);
     assert_same(&again, &replay);
-    assert_eq!(self::record(&player), record);
+    assert_eq!(self::record(&again), record);
 }
 
 #[test]
@@ -213,7 +215,7 @@ fn trails_have_every_step_once() {
     let spec = simulation(1.0, 9, &all_rules(0.01)[..2]);
     let player = spawn(&spec);
     player.send(PlayerCommand::TrailLength(10_000));
-    player.send(PlayerCommand::Speed(Speed::Unlimited));
+    player.send(PlayerCommand::Speed(unlimited()));
     player.send(PlayerCommand::Advance(300));
     player.send(PlayerCommand::TrailLength(5_000));
     player.send(PlayerCommand::Advance(700));
@@ -298,7 +300,7 @@ fn fresh_starts_are_counted() {
     let second = wait_until(&player, |snapshot| snapshot.run > first.run && snapshot.step == 20);
     let noisy = SimulationSpec { noise: noise(2.0), ..spec.clone() };
     assert_same(&second, &reference(&noisy, 20));
-    assert_eq!(record(&player), Record { spec: noisy, changes: Vec::new() });
+    assert_eq!(record(&second), Record { spec: noisy, changes: Vec::new() });
     let other = simulation(0.5, 4, &all_rules(0.02)[..1]);
     player.send(PlayerCommand::Load(vec![Record { spec: other.clone(), changes: Vec::new() }]));
     let third = wait_until(&player, |snapshot| snapshot.run > second.run);
@@ -342,7 +344,7 @@ fn a_sought_step_has_the_bits_the_trail_and_the_path_of_the_run() {
 fn playing_from_an_earlier_step_repeats_the_run_and_goes_on() {
     let spec = SimulationSpec { steps: Some(600), ..simulation(1.0, 9, &all_rules(0.01)) };
     let player = spawn(&spec);
-    player.send(PlayerCommand::Speed(Speed::Unlimited));
+    player.send(PlayerCommand::Speed(unlimited()));
     player.send(PlayerCommand::Advance(200));
     wait_until_done(&player, 200);
     player.send(PlayerCommand::Set(0, Setting::Noise(noise(2.0))));
@@ -357,8 +359,8 @@ fn playing_from_an_earlier_step_repeats_the_run_and_goes_on() {
     let finished = wait_until_done(&player, 600);
     assert_eq!((finished.last_step, finished.playback), (600, Playback::Finished));
     assert_eq!(finished.sessions[0].spec.noise, noise(2.0));
-    assert_eq!(record(&player), Record { spec: spec.clone(), changes });
-    let mut straight = Simulation::replay(record(&player));
+    assert_eq!(record(&finished), Record { spec: spec.clone(), changes });
+    let mut straight = Simulation::replay(record(&finished));
     (0..600).for_each(|_| straight.advance());
     assert_same(&finished, &straight);
 }
@@ -411,7 +413,7 @@ fn a_setting_that_does_not_fit_is_refused_and_harmless() {
     let snapshot = wait_until_done(&player, 30);
     assert_same(&snapshot, &reference(&spec, 30));
     assert!(snapshot.sessions[0].step_trace.is_none());
-    assert!(record(&player).changes.is_empty());
+    assert!(record(&snapshot).changes.is_empty());
 }
 
 #[test]
@@ -423,7 +425,7 @@ fn snapshots_wake_the_window_and_the_thread_ends_with_its_handle() {
     });
     woken.recv_timeout(PATIENCE).expect("woken for the first snapshot");
     assert!(player.try_snapshot().is_some(), "woken means that there is a snapshot");
-    player.send(PlayerCommand::Speed(Speed::Unlimited));
+    player.send(PlayerCommand::Speed(unlimited()));
     player.send(PlayerCommand::Play);
     woken.recv_timeout(PATIENCE).expect("woken while it plays");
     drop(player);
@@ -436,7 +438,7 @@ fn snapshots_wake_the_window_and_the_thread_ends_with_its_handle() {
 fn a_held_run_takes_only_requested_steps_and_then_continues() {
     let spec = simulation(1.0, 9, &all_rules(0.01));
     let player = spawn(&spec);
-    player.send(PlayerCommand::Speed(Speed::Unlimited));
+    player.send(PlayerCommand::Speed(unlimited()));
     player.send(PlayerCommand::Hold(true));
     player.send(PlayerCommand::Play);
     let held = wait_until(&player, |snapshot| snapshot.playback == Playback::Playing);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use valleyscope::player::{BranchKind, BranchView, Playback, Player, PlayerCommand, SessionView, Snapshot, Speed};
+use valleyscope::player::{BranchView, Playback, PlaybackPace, Player, PlayerCommand, SessionView, Snapshot};
 use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::optimizer::Decay;
 use valleyscope_engine::simulation::{Change, ParticleId, Record, Setting, Simulation, SimulationSpec};
@@ -42,6 +42,13 @@ fn shown(player: &Player, step: u64, others: usize) -> Snapshot {
 fn advance_to(player: &Player, from: u64, to: u64, others: usize) -> Snapshot {
     player.send(PlayerCommand::Advance(to - from));
     shown(player, to, others)
+}
+
+/// Returns the index of the session of an old future, and the step from which it differs.
+#[track_caller]
+fn old_future(branch: &BranchView) -> (usize, u64) {
+    assert!(branch.removed.is_empty(), "it leaves out changes");
+    (branch.of, branch.since)
 }
 
 /// Checks that a session shows the state of a record replayed alone.
@@ -106,7 +113,7 @@ fn a_change_in_the_past_keeps_the_old_future_until_it_is_removed() {
     }
     let branched = shown(&player, 120, 1);
     let old = &branched.branches[0];
-    assert_eq!(old.kind, BranchKind::OldFuture { of: 0, since: 120 });
+    assert_eq!(old_future(old), (0, 120));
     assert_eq!((branched.last_step, old.session.last_step), (120, 300));
     let later = advance_to(&player, 120, 350, 1);
     let paused = Change { step: 120, set: Setting::Steps(Some(900)) };
@@ -126,7 +133,7 @@ fn a_pause_set_in_the_past_keeps_later_changes_as_an_old_future() {
     player.send(PlayerCommand::Seek(50));
     player.send(PlayerCommand::Set(0, Setting::Steps(Some(500))));
     let branched = shown(&player, 50, 1);
-    assert_eq!(branched.branches[0].kind, BranchKind::OldFuture { of: 0, since: 50 });
+    assert_eq!(old_future(&branched.branches[0]), (0, 50));
     assert_eq!(branched.branches[0].session.record.changes, [Change { step: 100, set: steep() }]);
 }
 
@@ -158,7 +165,7 @@ fn a_setting_of_the_present_makes_no_branch_and_their_number_is_bounded() {
 #[test]
 fn a_session_without_a_change_is_computed_beside_the_one_with_it() {
     let player = Player::spawn(spec(), || {});
-    player.send(PlayerCommand::Speed(Speed::Unlimited));
+    player.send(PlayerCommand::Speed(PlaybackPace { unlimited: true, ..PlaybackPace::default() }));
     advance_to(&player, 0, 100, 0);
     player.send(PlayerCommand::Set(0, steep()));
     advance_to(&player, 100, 200, 0);
@@ -189,7 +196,7 @@ fn a_session_without_a_change_is_computed_beside_the_one_with_it() {
     player.send(PlayerCommand::Seek(60));
     player.send(PlayerCommand::Set(0, Setting::Noise(noise(0.125))));
     let anew = shown(&player, 60, 1);
-    assert_eq!(anew.branches[0].kind, BranchKind::OldFuture { of: 0, since: 60 });
+    assert_eq!(old_future(&anew.branches[0]), (0, 60));
 }
 
 #[test]
@@ -236,13 +243,8 @@ fn old_futures_differ_from_the_session_that_one_of_them_becomes() {
     player.send(PlayerCommand::Seek(300));
     player.send(PlayerCommand::Set(0, Setting::Noise(noise(0.25))));
     let branched = shown(&player, 300, 2);
-    let since = |snapshot: &Snapshot| -> Vec<u64> {
-        let of = |branch: &BranchView| match branch.kind {
-            BranchKind::OldFuture { since, .. } => since,
-            _ => panic!("an old future"),
-        };
-        snapshot.branches.iter().map(of).collect()
-    };
+    let since =
+        |snapshot: &Snapshot| -> Vec<u64> { snapshot.branches.iter().map(|branch| old_future(branch).1).collect() };
     assert_eq!(since(&branched), [100, 300]);
     player.send(PlayerCommand::GoBackTo(branched.branches[0].id));
     let back = shown(&player, 300, 2);
@@ -260,7 +262,7 @@ fn an_old_future_becomes_the_session_again() {
     let back = shown(&player, 150, 1);
     assert_eq!((back.last_step, back.sessions[0].record.changes.len()), (200, 0));
     let old = &back.branches[0];
-    assert_eq!(old.kind, BranchKind::OldFuture { of: 0, since: 100 });
+    assert_eq!(old_future(old), (0, 100));
     let changes = vec![Change { step: 100, set: Setting::Noise(noise(0.5)) }];
     assert_replays(&old.session, &Record { spec: spec(), changes });
     let later = advance_to(&player, 150, 250, 1);
@@ -280,7 +282,7 @@ fn a_loop_repeats_its_steps_until_it_ends() {
     let player = Player::spawn(SimulationSpec { steps: Some(60), ..spec() }, || {});
     advance_to(&player, 0, 60, 0);
     player.send(PlayerCommand::Loop(Some([50, 60])));
-    player.send(PlayerCommand::Speed(Speed::StepsPerSecond(500.0)));
+    player.send(PlayerCommand::Speed(PlaybackPace { steps_per_sec: 500.0, unlimited: false }));
     player.send(PlayerCommand::Play);
     let mut restarts = 0;
     let mut before = 60;

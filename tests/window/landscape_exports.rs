@@ -17,7 +17,8 @@ use valleyscope::export::animation::{AnimationFile, AnimationFormat, EncodeError
 use valleyscope::player::RecordedCloud;
 use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::quantity::Noise;
-use valleyscope_engine::simulation::{Change, Record, Setting};
+use valleyscope_engine::simulation::{Change, Setting, SimulationSpec};
+use valleyscope_experiments::preset::{LandscapePreset, PresetSimulation};
 use valleyscope_experiments::view::{Colormap, SymLog, ViewProjection, ViewSettings, simulation_colors};
 
 use super::canvas_space::{render_state, three_optimizers};
@@ -30,10 +31,7 @@ fn graphics() -> Graphics {
 
 fn subject() -> PictureSubject {
     PictureSubject {
-        title: "A narrow valley".to_owned(),
-        records: vec![Record { spec: three_optimizers(5), changes: Vec::new() }],
-        titles: Vec::new(),
-        view: ViewSettings::default(),
+        preset: LandscapePreset::new("A narrow valley", three_optimizers(5)),
         seen: None,
         selected: None,
         hidden: Default::default(),
@@ -43,6 +41,12 @@ fn subject() -> PictureSubject {
             ..RunPlots::default()
         },
     }
+}
+
+/// Makes the subject with another view.
+fn viewed(view: ViewSettings) -> PictureSubject {
+    let subject = subject();
+    PictureSubject { preset: LandscapePreset { view: Some(view), ..subject.preset }, ..subject }
 }
 
 fn options() -> PictureOptions {
@@ -138,8 +142,8 @@ fn pictures_show_recorded_clouds_at_their_step() {
     };
     let view = || ViewSettings { follow: false, ..ViewSettings::default() };
     let options = || PictureOptions { content: PictureContent::Landscape, legend: false, ..options() };
-    let without = |step| picture(PictureSubject { view: view(), ..subject() }, options(), step);
-    let with = |step| picture(PictureSubject { view: view(), recorded: clouds(), ..subject() }, options(), step);
+    let without = |step| picture(viewed(view()), options(), step);
+    let with = |step| picture(PictureSubject { recorded: clouds(), ..viewed(view()) }, options(), step);
     let color = PictureSubject { recorded: clouds(), ..subject() }.colors()[3];
     let count = |picture: &RgbImage| picture.pixels().filter(|pixel| pixel.0 == color).count();
     assert!(count(&with(20)) > count(&without(20)), "no pixel of the colour {color:?}");
@@ -184,7 +188,8 @@ fn a_picture_shows_what_is_chosen_in_its_own_size_and_theme() {
     let all = picture(subject(), options(), 20);
     assert_eq!(all.dimensions(), (400, 300));
     let colors: std::collections::BTreeSet<[u8; 3]> = all.pixels().map(|pixel| pixel.0).collect();
-    let optimizers = &subject().records[0].spec.optimizers;
+    let preset = subject().preset;
+    let optimizers = &preset.spec().optimizers;
     for (optimizer, color) in optimizers.iter().zip(simulation_colors(optimizers)) {
         assert!(colors.contains(&color), "{} is in the legend", optimizer.label());
     }
@@ -222,7 +227,7 @@ fn a_picture_shows_what_is_chosen_in_its_own_size_and_theme() {
 fn a_picture_in_space_shows_the_surface_before_a_plain_background() {
     let options = PictureOptions { content: PictureContent::Landscape, size: [520, 380], ..options() };
     let view = ViewSettings { projection: ViewProjection::Space, ..ViewSettings::default() };
-    let drawn = picture(PictureSubject { view, ..subject() }, options, 20);
+    let drawn = picture(viewed(view), options, 20);
     let at = |x: u32, y: u32| drawn.get_pixel(x, y).0;
     let across: std::collections::BTreeSet<[u8; 3]> = (0..80).map(|step| at(160 + 2 * step, 210)).collect();
     assert!(across.len() > 30, "{} colours across the surface", across.len());
@@ -236,7 +241,7 @@ fn animations_of_all_kinds_have_the_same_frames_and_leave_nothing_else_behind() 
     let chosen = [[245, 170, 205], [244, 111, 67], [130, 90, 50]];
     let save = |name: &str, format| {
         let mut job = job(format);
-        for (optimizer, color) in job.subject.records[0].spec.optimizers.iter_mut().zip(chosen) {
+        for (optimizer, color) in job.subject.preset.spec_mut().optimizers.iter_mut().zip(chosen) {
             optimizer.color = Some(color);
         }
         saved(job, at(name));
@@ -381,9 +386,15 @@ fn the_last_frame_is_that_of_the_step_that_was_asked_for() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut job = job(AnimationFormat::PngFolder);
     // The animation goes beyond the step at which the run would pause.
-    job.subject.records[0].spec.steps = Some(12);
+    job.subject.preset.spec_mut().steps = Some(12);
     // A camera that follows the particles would have come another way.
-    job.subject.view.follow = false;
+    job.subject = PictureSubject {
+        preset: LandscapePreset {
+            view: Some(ViewSettings { follow: false, ..Default::default() }),
+            ..job.subject.preset
+        },
+        ..job.subject
+    };
     // The place of the settings depends on the number of the last step.
     job.options.settings = false;
     job.steps = asked;
@@ -396,16 +407,16 @@ fn the_last_frame_is_that_of_the_step_that_was_asked_for() {
 
 #[test]
 fn a_session_is_drawn_with_its_changes_at_their_steps() {
-    let mut session = subject();
     // One colour scale for all frames.
-    session.view.scale = Some(SymLog::symmetric(0.01, 10.0));
+    let session = viewed(ViewSettings { scale: Some(SymLog::symmetric(0.01, 10.0)), ..ViewSettings::default() });
     let mut steep = LandscapeSpec::default();
     steep.set("sharpness", 100.0).expect("it is in the range");
     let changes = vec![
         Change { step: 10, set: Setting::Landscape(steep) },
         Change { step: 12, set: Setting::Noise(Noise::clamped(0.0).into()) },
     ];
-    let changed = PictureSubject { records: vec![Record { changes, ..session.records[0].clone() }], ..session.clone() };
+    let mut changed = session.clone();
+    changed.preset.simulations[0].changes = changes;
     let options = PictureOptions { content: PictureContent::Landscape, settings: false, ..options() };
     let drawn = |subject: &PictureSubject, step| picture(subject.clone(), options.clone(), step);
     assert!(drawn(&changed, 9) == drawn(&session, 9), "before the first change it is the same run");
@@ -414,14 +425,15 @@ fn a_session_is_drawn_with_its_changes_at_their_steps() {
 
 #[test]
 fn sessions_side_by_side_are_drawn_side_by_side() {
-    let one = PictureSubject { view: ViewSettings { follow: false, ..ViewSettings::default() }, ..subject() };
-    let first = &one.records[0];
+    let one = viewed(ViewSettings { follow: false, ..ViewSettings::default() });
+    let first = one.preset.spec();
     let mut without_noise = first.clone();
-    without_noise.spec.noise = Noise::clamped(0.0).into();
-    let beside = |other: &Record| PictureSubject {
-        records: vec![first.clone(), other.clone()],
-        titles: vec![Some("Another".to_owned())],
-        ..one.clone()
+    without_noise.noise = Noise::clamped(0.0).into();
+    let beside = |other: &SimulationSpec| {
+        let mut both = one.clone();
+        both.preset.simulations[0].name = Some("Another".to_owned());
+        both.preset.simulations.push(PresetSimulation { spec: Some(other.clone()), ..PresetSimulation::default() });
+        both
     };
     let options = PictureOptions { content: PictureContent::Landscape, size: [800, 300], legend: false, ..options() };
     let drawn = |subject: PictureSubject| picture(subject, options.clone(), 20);

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use egui::{ColorImage, Vec2, vec2};
-use valleyscope_engine::simulation::{Record, Simulation};
+use valleyscope_engine::simulation::Simulation;
 use valleyscope_experiments::preset::{LandscapePreset, Preset};
 use valleyscope_experiments::view::ViewSettings;
 use valleyscope_experiments::view::ticks::grouped;
@@ -45,9 +45,7 @@ struct LandscapeExport {
     last_step: u64,
     /// The plots on the screen.
     plots: RunPlots,
-    /// The sessions so far, and the present settings from step 0, in the order of the simulations.
-    records: [Vec<Record>; 2],
-    /// The way in which they are looked at. Its records are not used.
+    /// The way in which they are looked at.
     subject: PictureSubject,
     graphics: Result<Graphics, String>,
     /// The suggested steps of an animation.
@@ -82,22 +80,18 @@ impl LandscapeTab {
         }
         let [step, last_step] =
             self.live.snapshot.as_ref().map_or([0; 2], |snapshot| [snapshot.step, snapshot.last_step]);
-        let present = document.specs().map(|spec| Record { spec: spec.clone(), changes: Vec::new() });
         let scale = Some(self.landscape.scale(document, &self.live));
         let present_view = view.clone().map(|view| ViewSettings { scale, ..view });
+        let present = LandscapePreset { view: present_view, ..named(self.editor.present_preset()) };
         Arc::new(LandscapeExport {
-            present: LandscapePreset { view: present_view, ..named(self.editor.present_preset()) },
+            present: present.clone(),
             session: named(self.editor.session_preset(self.live.records())),
             lesson: self.named(),
             step,
             last_step,
             plots: plots.clone(),
-            records: [self.live.records(), present.collect()],
             subject: PictureSubject {
-                title: title.clone(),
-                records: Vec::new(),
-                titles: document.simulations.iter().map(|simulation| simulation.title.clone()).collect(),
-                view: ViewSettings { scale, ..document.view.clone() },
+                preset: present,
                 seen: Some(self.landscape.seen()),
                 selected: self.live.selected,
                 hidden: self.live.hidden.clone(),
@@ -137,7 +131,7 @@ impl ExportSource for LandscapeExport {
     }
 
     fn suggest(&self, options: &mut ExportOptions) {
-        let changes = self.records[0].iter().flat_map(|session| &session.changes);
+        let changes = self.session.simulations.iter().flat_map(|session| &session.changes);
         options.animation.changes = changes.filter(|change| change.step > 0 && is_seen(&change.set)).count();
         options.animation.replay = options.animation.changes > 0;
         options.animation.steps = self.frames;
@@ -171,15 +165,12 @@ impl ExportSource for LandscapeExport {
 }
 
 impl LandscapeExport {
-    /// Returns what a picture or an animation of some records shows, and how. A picture has the camera of the screen.
-    fn subject(&self, options: &ExportOptions, records: &[Record]) -> (PictureSubject, PictureOptions) {
-        let follow = self.subject.view.follow && options.kind == ExportKind::Animation;
-        let subject = PictureSubject {
-            title: options.title.clone(),
-            records: records.to_vec(),
-            view: ViewSettings { follow, ..self.subject.view.clone() },
-            ..self.subject.clone()
-        };
+    /// Returns what a picture or an animation of a run shows, and how. A picture has the camera of the screen.
+    fn subject(&self, options: &ExportOptions, run: &LandscapePreset) -> (PictureSubject, PictureOptions) {
+        let follow = |view: &ViewSettings| view.follow && options.kind == ExportKind::Animation;
+        let view = self.present.view.clone().map(|view| ViewSettings { follow: follow(&view), ..view });
+        let preset = LandscapePreset { title: options.title.clone(), view, ..run.clone() };
+        let subject = PictureSubject { preset, ..self.subject.clone() };
         let content = [PictureContent::Both, PictureContent::Landscape, PictureContent::Plots][options.content];
         (subject, PictureOptions { content, ..options.picture.clone() })
     }
@@ -187,12 +178,12 @@ impl LandscapeExport {
     fn stage(
         &self,
         options: &ExportOptions,
-        records: &[Record],
+        run: &LandscapePreset,
         last_step: u64,
         frame_secs: f32,
     ) -> Result<PictureStage, String> {
-        let (subject, style) = self.subject(options, records);
-        if let Some(problem) = style.problem(subject.view.is_in_space()) {
+        let (subject, style) = self.subject(options, run);
+        if let Some(problem) = style.problem(subject.preset.view.as_ref().is_some_and(ViewSettings::is_in_space)) {
             return Err(problem);
         }
         let graphics = self.graphics.as_ref().map_err(|reason| format!("It cannot be drawn: {reason}."))?;
@@ -200,7 +191,7 @@ impl LandscapeExport {
     }
 
     fn picture(&self, options: &ExportOptions, progress: &Progress) -> Result<Made, String> {
-        let mut stage = self.stage(options, &self.records[0], self.step, 0.0)?;
+        let mut stage = self.stage(options, &self.session, self.step, 0.0)?;
         if !stage.go_to(self.step, || progress.is_cancelled()) {
             return Err(CANCELLED.to_owned());
         }
@@ -220,8 +211,8 @@ impl LandscapeExport {
         if !format.is_available() {
             return Err(format!("{}.", EncodeError::NoFfmpeg(format.name())));
         }
-        let records = &self.records[usize::from(!options.animation.replay)];
-        let mut stage = self.stage(options, records, steps.to, 1.0 / steps.frames_per_sec.max(1) as f32)?;
+        let run = if options.animation.replay { &self.session } else { &self.present };
+        let mut stage = self.stage(options, run, steps.to, 1.0 / steps.frames_per_sec.max(1) as f32)?;
         let (frames, mut shown) = (steps.frames(), Vec::new());
         let count = frames.min(PREVIEW_FRAMES);
         for index in 0..count {
@@ -231,7 +222,7 @@ impl LandscapeExport {
             shown.push(options.fitted(&stage.draw()?));
             progress.add_part();
         }
-        let (subject, style) = self.subject(options, records);
+        let (subject, style) = self.subject(options, run);
         let job = AnimationJob { graphics: self.graphics.clone()?, subject, options: style, steps, format };
         let content = FileContent::Animation(Arc::new(job));
         let secs = frames as f64 / f64::from(steps.frames_per_sec);

@@ -297,7 +297,10 @@ impl LandscapeTab {
                 self.is_at_end = true;
                 self.player.send(PlayerCommand::Pause);
             }
-            LandscapeAction::SaveSession => self.recording = Some(self.player.records()),
+            LandscapeAction::SaveSession => {
+                let session = self.editor.session_draft(self.live.records());
+                requests.actions.push(Action::AskToSave(Box::new(session)));
+            }
         }
     }
 

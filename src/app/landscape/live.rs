@@ -1,7 +1,6 @@
 //! The running simulations as the panels see them, with their branches and marks, and the connection to their thread.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::mpsc::{Receiver, channel};
 
 use egui::Rect;
 use valleyscope_engine::simulation::{Change, ParticleId, Record, Setting, SimulationSpec, StepTrace};
@@ -125,15 +124,14 @@ impl Live {
     /// Returns the id of the branch of a session without all these changes, if there is one.
     pub(crate) fn branch_without(&self, session: usize, changes: &[Change]) -> Option<u64> {
         let leaves_out = |branch: &&BranchView| {
-            let removed = branch.kind.removed();
-            !removed.is_empty() && changes.iter().all(|change| change.is_among(removed))
+            !branch.removed.is_empty() && changes.iter().all(|change| change.is_among(&branch.removed))
         };
         self.branches_of(session).find(leaves_out).map(|branch| branch.id)
     }
 
     /// Returns the computed share of the steps of a branch, or `None` if it has reached the shown step.
     pub(crate) fn progress_of(&self, branch: &BranchView) -> Option<f32> {
-        let (shown, since, reached) = (self.snapshot.as_ref()?.step, branch.kind.since(), branch.session.step);
+        let (shown, since, reached) = (self.snapshot.as_ref()?.step, branch.since, branch.session.step);
         let all = shown.saturating_sub(since).max(1) as f32;
         (reached < shown).then(|| (reached.saturating_sub(since) as f32 / all).min(1.0))
     }
@@ -142,27 +140,27 @@ impl Live {
     /// 1 → 2 at step 500".
     pub(crate) fn label_of(&self, branch: &BranchView, spec: &SimulationSpec) -> String {
         let difference = self.difference_of(branch, spec);
-        if !branch.kind.removed().is_empty() {
+        if !branch.removed.is_empty() {
             return difference;
         }
-        let from = format!("Old future from step {}", grouped(branch.kind.since()));
+        let from = format!("Old future from step {}", grouped(branch.since));
         if difference.is_empty() { from } else { format!("{from} · {difference}") }
     }
 
     /// Formats the same in few words, with the difference first, as in "σ stays 1, from step 120".
     pub(crate) fn short_label_of(&self, branch: &BranchView, spec: &SimulationSpec) -> String {
-        let (difference, since) = (self.difference_of(branch, spec), grouped(branch.kind.since()));
+        let (difference, since) = (self.difference_of(branch, spec), grouped(branch.since));
         match difference.is_empty() {
             true => format!("From step {since}"),
-            false if branch.kind.removed().is_empty() => format!("{difference}, from step {since}"),
+            false if branch.removed.is_empty() => format!("{difference}, from step {since}"),
             false => difference,
         }
     }
 
     /// Formats the settings that distinguish a branch from its session; empty if there are none.
     fn difference_of(&self, branch: &BranchView, spec: &SimulationSpec) -> String {
-        let (session, removed, since) =
-            (self.marks_of(branch.kind.session()), branch.kind.removed(), branch.kind.since());
+        let BranchView { id, of, since, removed, .. } = branch;
+        let session = self.marks_of(*of);
         let name_of = |id| spec.name_of(id);
         let in_line = |text: String| text.replace('\n', ", ");
         let at = |marks: &[SettingMark]| grouped(marks.first().map_or(0, |mark| mark.step));
@@ -170,9 +168,9 @@ impl Live {
             let marks = session.of_changes(removed);
             return format!("Without {} at step {}", in_line(text(&marks, name_of)), at(&marks));
         }
-        let own = self.branch_marks.get(&branch.id).map_or(&[][..], |marks| marks.first_from(since));
+        let own = self.branch_marks.get(id).map_or(&[][..], |marks| marks.first_from(*since));
         match own.is_empty() {
-            true => in_line(text_before(session.first_from(since), name_of)),
+            true => in_line(text_before(session.first_from(*since), name_of)),
             false => format!("{} at step {}", in_line(text(own, name_of)), at(own)),
         }
     }
@@ -269,7 +267,7 @@ impl PlayerLink {
     pub(crate) fn start(document: &Document, pace: PlaybackPace, wake: impl Fn() + Send + 'static) -> PlayerLink {
         let specs: Vec<SimulationSpec> = document.specs().cloned().collect();
         let player = Player::spawn(specs[0].clone(), wake);
-        player.send(PlayerCommand::Speed(pace.speed()));
+        player.send(PlayerCommand::Speed(pace));
         player.send(PlayerCommand::TrailLength(document.view.trail_steps as usize));
         let trail_steps = document.view.trail_steps;
         let mut link = PlayerLink { player, specs, pace, trail_steps, traced: None, is_held: false, settings: 0 };
@@ -307,7 +305,7 @@ impl PlayerLink {
         }
         if self.pace != pace {
             self.pace = pace;
-            self.send(PlayerCommand::Speed(pace.speed()));
+            self.send(PlayerCommand::Speed(pace));
         }
         if self.trail_steps != document.view.trail_steps {
             self.trail_steps = document.view.trail_steps;
@@ -384,13 +382,6 @@ impl PlayerLink {
                 self.send(PlayerCommand::Play);
             }
         }
-    }
-
-    /// Requests the records of the sessions so far; the receiver gets them.
-    pub(crate) fn records(&mut self) -> Receiver<Vec<Record>> {
-        let (sender, receiver) = channel();
-        self.send(PlayerCommand::Records(sender));
-        receiver
     }
 
     pub(crate) fn next_snapshot(&self) -> Option<Snapshot> {

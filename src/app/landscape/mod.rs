@@ -22,7 +22,6 @@ pub(crate) mod transport;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use crate::app::shell::actions::{self, Action, Keys, LandscapeAction, Requests};
@@ -39,7 +38,7 @@ use plots::DiagnosticsPanel;
 use recorded::{RememberedCloud, Reopening};
 use serde::{Deserialize, Serialize};
 use timeline::TimelineBar;
-use valleyscope_engine::simulation::{ParticleId, Record};
+use valleyscope_engine::simulation::ParticleId;
 use valleyscope_experiments::preset::{LandscapePreset, LessonDraft, Preset, is_made_title};
 use valleyscope_experiments::view::{Camera, Orbit, ViewProjection, ViewSettings};
 
@@ -82,8 +81,6 @@ pub(crate) struct LandscapeTab {
     animated: SettingAnimations,
     /// The recorded clouds of the last session, while they are read.
     reopening: Option<Reopening>,
-    /// The pending records of sessions to be saved.
-    recording: Option<Receiver<Vec<Record>>>,
     /// The area in which the landscape was last drawn.
     area: Option<Rect>,
 }
@@ -94,13 +91,16 @@ impl RegisteredTab for LandscapeTab {
         preset_kinds: &["Landscape"],
         presets_heading: "Landscapes",
         keys: &[
-            timeline::KEYS[0],
-            timeline::KEYS[1],
-            timeline::KEYS[2],
-            timeline::KEYS[3],
-            timeline::KEYS[4],
-            timeline::KEYS[5],
-            timeline::KEYS[6],
+            timeline::PLAY,
+            ("← and →", "One step back or forth; ten with Shift"),
+            ("Home", "Show the start of the run"),
+            ("End", "Show the last step of the run"),
+            ("< and >", "Play slower or faster"),
+            (
+                "Alt 1 to Alt 9",
+                "Speed: 1, 2, 5, 10, 30, 60, 200, 1000 steps a second, and as fast as it goes; without Alt on the timeline",
+            ),
+            ("Shift and a drag on the timeline", "Play a range of steps over and over"),
             ("R", "Restart at step 0"),
             ("F", "Follow the particles, or stop following"),
             ("3", "Show the landscape as a surface in space, or from above"),
@@ -161,7 +161,6 @@ impl RegisteredTab for LandscapeTab {
             opening,
             animated: SettingAnimations::default(),
             reopening: view.as_ref().and_then(|view| Reopening::begin(&start.cc.egui_ctx, &view.recorded)),
-            recording: None,
             area: None,
         };
         if let Some(view) = view {
@@ -253,10 +252,6 @@ impl Tab for LandscapeTab {
         self.take_snapshots();
         self.take_reopened(requests);
         self.animated.begin_frame(&self.editor.draft.document);
-        if let Some(records) = self.recording.as_ref().and_then(|recording| recording.try_recv().ok()) {
-            self.recording = None;
-            requests.actions.push(Action::AskToSave(Box::new(self.editor.session_draft(records))));
-        }
         self.player.hold(!(frame.is_window_visible && frame.is_shown));
     }
 

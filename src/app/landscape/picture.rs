@@ -12,9 +12,9 @@ use egui::{
     TexturesDelta, Theme, Ui, UiBuilder, ViewportId, WidgetText,
 };
 use image::RgbImage;
-use valleyscope_engine::simulation::{ParticleId, PlotRequest, Record};
-use valleyscope_experiments::preset::TitledSimulation;
-use valleyscope_experiments::view::{ViewSettings, simulation_colors};
+use valleyscope_engine::simulation::{ParticleId, PlotRequest};
+use valleyscope_experiments::preset::{LandscapePreset, TitledSimulation};
+use valleyscope_experiments::view::simulation_colors;
 
 use super::canvas::legend::show_rows;
 use super::canvas::{LandscapePanel, View};
@@ -28,7 +28,7 @@ use crate::app::widgets::plot::install_curves;
 use crate::app::widgets::theme;
 use crate::app::widgets::theme::text_width;
 use crate::draw::{FallbackFonts, RunPlots};
-use crate::player::{Playback, Player, PlayerCommand, RecordedCloud, Snapshot, trail_columns};
+use crate::player::{RecordedCloud, Stage, trail_columns};
 
 pub use super::picture_options::{PictureContent, PictureOptions};
 
@@ -40,18 +40,11 @@ const PLOTS: f32 = 0.4;
 const MOST_ROWS: usize = 3;
 /// The number of buckets of a curve: as fine as it looks in the widest plots.
 const BUCKETS: usize = 500;
-/// The time to wait for a snapshot before asking whether to go on.
-const SNAPSHOT_PATIENCE: Duration = Duration::from_millis(50);
 
 /// Recorded sessions side by side, and the way in which they are looked at.
 #[derive(Clone, Debug)]
 pub struct PictureSubject {
-    pub title: String,
-    /// The sessions, at least one.
-    pub records: Vec<Record>,
-    /// The titles given to the sessions.
-    pub titles: Vec<Option<String>>,
-    pub view: ViewSettings,
+    pub preset: LandscapePreset,
     /// The part of the landscape in view; `None` for that of the view settings.
     pub seen: Option<View>,
     pub selected: Option<ParticleId>,
@@ -65,10 +58,11 @@ pub struct PictureSubject {
 impl PictureSubject {
     pub fn colors(&self) -> Vec<[u8; 3]> {
         let recorded = || self.recorded.iter().map(|cloud| cloud.optimizer.clone());
-        let colors = |record: &Record| {
-            simulation_colors(&record.spec.optimizers.iter().cloned().chain(recorded()).collect::<Vec<_>>())
+        let simulations = self.preset.resolved_simulations().unwrap_or_default();
+        let colors = |TitledSimulation { spec, .. }: TitledSimulation| {
+            simulation_colors(&spec.optimizers.into_iter().chain(recorded()).collect::<Vec<_>>())
         };
-        self.records.iter().flat_map(colors).collect()
+        simulations.into_iter().flat_map(colors).collect()
     }
 }
 
@@ -77,7 +71,8 @@ pub struct PictureStage {
     title: String,
     options: PictureOptions,
     offscreen: Offscreen,
-    player: Player,
+    run: Stage,
+    plot: PlotRequest,
     document: Document,
     live: Live,
     landscape: LandscapePanel,
@@ -95,7 +90,7 @@ impl PictureStage {
     ///
     /// # Errors
     ///
-    /// Returns the reason if the graphics driver has no device.
+    /// Returns the reason if the graphics driver has no device, or if a simulation beside the first one does not fit it.
     pub fn open(
         graphics: &Graphics,
         subject: PictureSubject,
@@ -106,8 +101,10 @@ impl PictureStage {
         let offscreen = Offscreen::open(graphics, options.theme)?;
         install_curves(offscreen.render_state());
         let mut landscape = LandscapePanel::new(Some(offscreen.render_state()));
-        let PictureSubject { title, records, titles, view, seen, selected, hidden, recorded, plots } = subject;
-        let document = document_of(&records, titles, view)?;
+        let PictureSubject { preset, seen, selected, hidden, recorded, plots } = subject;
+        let simulations = preset.resolved_simulations().map_err(|error| error.to_string())?;
+        let records = preset.records().map_err(|error| error.to_string())?;
+        let document = Document { simulations, view: preset.view.unwrap_or_default() };
         if let Some(View { camera, orbit, aspect }) = seen {
             landscape.restore_view(&document, camera, orbit);
             landscape.contain(aspect);
@@ -116,53 +113,41 @@ impl PictureStage {
         let of_clouds: usize = recorded.iter().map(|cloud| cloud.recording.particles).sum();
         let particles = enabled * document.spec(0).particles.get() + of_clouds;
         landscape.keep_trails(document.count(), trail_columns(document.view.trail_steps as usize, particles));
-        let log_steps = plots.log_steps;
-        let stage = PictureStage {
-            title,
+        let varied = VariedSettings::of(&records[0]);
+        let mut run = Stage::default();
+        run.set_trail_length(document.view.trail_steps as usize);
+        run.select(selected);
+        run.set_recorded(recorded.clone());
+        run.load(records);
+        Ok(PictureStage {
+            title: preset.title,
             options,
             offscreen,
-            player: Player::spawn(document.spec(0).clone(), || {}),
+            run,
+            plot: PlotRequest { buckets: BUCKETS, log_steps: plots.log_steps, ..PlotRequest::default() },
             live: Live { selected, hidden, recorded, frame_secs: Some(frame_secs), ..Live::default() },
             landscape,
             diagnostics: DiagnosticsPanel::of_picture(plots, last_step),
-            varied: VariedSettings::of(&records[0]),
+            varied,
             last_step,
             caption_rows: 1,
             is_drawn: false,
             document,
-        };
-        stage.player.send(PlayerCommand::TrailLength(stage.document.view.trail_steps as usize));
-        stage.player.send(PlayerCommand::Select(selected));
-        stage.player.send(PlayerCommand::Recorded(stage.live.recorded.clone()));
-        stage.player.send(PlayerCommand::Plot(PlotRequest { buckets: BUCKETS, log_steps, ..PlotRequest::default() }));
-        stage.player.send(PlayerCommand::Load(records));
-        Ok(stage)
+        })
     }
 
     /// Goes on to a step. Returns false if it was stopped on the way, as `is_stopped` asks for.
     pub fn go_to(&mut self, step: u64, is_stopped: impl Fn() -> bool) -> bool {
-        // Before the replay, a snapshot shows the same step of another run.
-        let is_begun = |snapshot: &Snapshot| snapshot.settings > 0;
-        let mut is_asked = false;
-        loop {
+        while self.run.step() < step {
             if is_stopped() {
                 return false;
             }
-            let here = self.live.snapshot.as_ref();
-            if let Some(here) = here.filter(|snapshot| is_begun(snapshot) && snapshot.playback != Playback::Playing) {
-                if here.step >= step {
-                    return true;
-                }
-                if !is_asked {
-                    is_asked = true;
-                    self.player.send(PlayerCommand::Advance(step - here.step));
-                }
-            }
-            if let Some(snapshot) = self.player.wait_snapshot(SNAPSHOT_PATIENCE).filter(is_begun) {
-                self.landscape.absorb(&snapshot);
-                self.live.take(snapshot);
-            }
+            self.run.take_step();
         }
+        let snapshot = self.run.snapshot(&self.plot);
+        self.landscape.absorb(&snapshot);
+        self.live.take(snapshot);
+        true
     }
 
     /// Returns a warning about characters that no font has, since the last one.
@@ -224,16 +209,6 @@ impl PictureStage {
             }
         })
     }
-}
-
-/// Returns the document of sessions side by side at their start.
-fn document_of(records: &[Record], titles: Vec<Option<String>>, view: ViewSettings) -> Result<Document, String> {
-    if records.is_empty() {
-        return Err("there is no session".to_owned());
-    }
-    let titles = titles.into_iter().chain(std::iter::repeat(None));
-    let titled = |(record, title): (&Record, Option<String>)| TitledSimulation { title, spec: record.spec.clone() };
-    Ok(Document { simulations: records.iter().zip(titles).map(titled).collect(), view })
 }
 
 /// Returns the areas of the landscape and of the plots, if they are shown.

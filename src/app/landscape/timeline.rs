@@ -145,19 +145,6 @@ impl TimelineBar {
 
 /// The key that plays.
 pub(crate) const PLAY: (&str, &str) = ("Space", "Play from the shown step, or pause");
-/// The keys of time, and their effects, for the list of keys.
-pub(crate) const KEYS: [(&str, &str); 7] = [
-    PLAY,
-    ("← and →", "One step back or forth; ten with Shift"),
-    ("Home", "Show the start of the run"),
-    ("End", "Show the last step of the run"),
-    ("< and >", "Play slower or faster"),
-    (
-        "Alt 1 to Alt 9",
-        "Speed: 1, 2, 5, 10, 30, 60, 200, 1000 steps a second, and as fast as it goes; without Alt on the timeline",
-    ),
-    ("Shift and a drag on the timeline", "Play a range of steps over and over"),
-];
 
 pub(crate) fn pressed(keys: &Keys<'_>) -> Option<LandscapeAction> {
     // With Shift first, as the keys without it match, too.
@@ -197,7 +184,7 @@ pub(crate) fn pressed_speed(keys: &Keys<'_>, pace: PlaybackPace, is_on_timeline:
 fn draw_branches(ui: &mut Ui, rail: Rail, document: &Document, live: &Live) {
     for (index, branch) in live.branches_of(live.chosen).enumerate() {
         let y = rail.slider.bottom() + BRANCH * (index as f32 + 0.5);
-        let [from, to] = [branch.kind.since(), branch.session.last_step].map(|step| rail.x(step));
+        let [from, to] = [branch.since, branch.session.last_step].map(|step| rail.x(step));
         let opacity = if live.hidden_branches.contains(&branch.id) { 0.4 } else { 1.0 };
         let stroke = Stroke::new(2.0, branches::branch_color(ui).gamma_multiply(opacity));
         ui.painter().hline(from..=to, y, stroke);

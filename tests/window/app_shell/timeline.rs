@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use egui::accesskit::Role;
 use egui::{Key, Modifiers, PointerButton, Pos2, pos2, vec2};
 use egui_kittest::kittest::{NodeT, Queryable};
-use valleyscope::player::{BranchKind, BranchView};
+use valleyscope::player::BranchView;
 use valleyscope_experiments::preset::{Preset, built_ins};
 
 use super::harness::{App, Begin};
@@ -331,7 +331,8 @@ fn right_click_mark(app: &mut App, name: &str) {
 #[test]
 fn an_old_future_is_listed_plotted_hidden_and_removed() {
     let mut app = branched();
-    assert_eq!(shown(&app)[0].kind, BranchKind::OldFuture { of: 0, since: 10 });
+    let old = &shown(&app)[0];
+    assert_eq!((old.of, old.since, old.removed.as_slice()), (0, 10, &[][..]));
     assert!(plot(&app).contains(OLD), "{}", plot(&app));
     let landscape = app.harness.get_by_role_and_label(Role::Canvas, "Landscape").value().expect("a summary");
     assert!(landscape.contains(&format!("Pale: {OLD}, mean loss Adam ")), "{landscape}");

@@ -46,28 +46,13 @@ pub(crate) struct Framing {
     left_out: Vec<(usize, u32)>,
 }
 
-/// The camera and the direction with which a simulation of a document is shown first.
-#[derive(Debug)]
-struct InitialView {
-    camera: Camera,
-    orbit: Option<Orbit>,
-    /// The built-in landscape; `None` for a typed one, which may be a copy of a built-in one as text.
-    landscape: Option<&'static str>,
-}
+/// The camera and the direction with which a simulation of a document is shown first, and the key of a built-in landscape;
+/// `None` for a typed one, which may be a copy of a built-in one as text.
+type InitialView = (Camera, Option<Orbit>, Option<&'static str>);
 
-impl InitialView {
-    fn of(document: &Document, index: usize) -> InitialView {
-        let kind = document.spec(index).landscape.kind();
-        let landscape = kind.formula().is_none().then(|| kind.key());
-        InitialView { camera: initial_camera(document, index), orbit: document.view.orbit, landscape }
-    }
-
-    /// Returns whether another document or another landscape is shown.
-    fn differs(&self, before: &InitialView) -> bool {
-        let are_built_in = self.landscape.is_some() && before.landscape.is_some();
-        (self.camera, self.orbit) != (before.camera, before.orbit)
-            || (are_built_in && self.landscape != before.landscape)
-    }
+fn initial_view(document: &Document, index: usize) -> InitialView {
+    let kind = document.spec(index).landscape.kind();
+    (initial_camera(document, index), document.view.orbit, kind.formula().is_none().then(|| kind.key()))
 }
 
 impl Framing {
@@ -99,7 +84,7 @@ impl Framing {
     }
 
     pub(crate) fn restore_view(&mut self, document: &Document, index: usize, camera: Camera, orbit: Orbit) {
-        self.first = Some(InitialView::of(document, index));
+        self.first = Some(initial_view(document, index));
         self.camera = Some(initial_camera(document, index));
         self.look_at(limited(camera));
         self.look_from(orbit);
@@ -117,18 +102,20 @@ impl Framing {
 
     /// Sets the initial camera of a simulation, if it is another document's.
     pub(crate) fn begin(&mut self, document: &Document, index: usize) {
-        let first = InitialView::of(document, index);
-        let is_other = self.first.as_ref().is_none_or(|before| first.differs(before));
+        let (camera, orbit, landscape) = initial_view(document, index);
+        let is_other = self.first.replace((camera, orbit, landscape)).is_none_or(|before| {
+            (camera, orbit) != (before.0, before.1)
+                || landscape.zip(before.2).is_some_and(|(now, before)| now != before)
+        });
         self.projection = document.view.projection;
         if self.camera.is_none() || is_other {
-            self.camera = Some(first.camera);
+            self.camera = Some(camera);
             let along_valley = document.view.camera.filter(|camera| !camera.lens.is_none()).map(limited);
             self.lens = LensFraming::at(along_valley);
-            self.colored = Some(colored(first.camera));
-            self.look_from(first.orbit.unwrap_or(Orbit::HOME));
+            self.colored = Some(colored(camera));
+            self.look_from(orbit.unwrap_or(Orbit::HOME));
             self.follower.stop();
         }
-        self.first = Some(first);
     }
 
     /// Moves the camera to fit or to follow the particles of the simulations of these indices, the first of which has

@@ -12,7 +12,6 @@ use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, StepTrace};
 use valleyscope_experiments::view::{Dash, SpaceView, SymLog, ViewSettings, Viewport};
 
 use super::camera::start_xy;
-use super::interaction::Readout;
 use super::legend::{Legend, OverlayColors};
 use super::paint::{LandscapeCallback, PaneKey};
 use super::{CanvasLayout, LandscapePanel, color_bar, interaction, paint, particle, summary};
@@ -132,7 +131,7 @@ impl LandscapePanel {
             draw_no_gpu_note(ui, canvas);
         }
         let pointed = response.hover_pos().and_then(|pointer| pointed_mean(&means, pointer));
-        let legend = layout.has_legend.then(|| Legend::lay_out(ui, layout, spec, live, (index, pointed)));
+        let legend = layout.has_legend.then(|| Legend::lay_out(ui, layout, (document, spec), live, pointed));
         let legend_area = legend.as_ref().map_or(Rect::NOTHING, |legend| legend.area);
         if document.view.uv_frame {
             // An inset has no room for the names at the ends of the axes.
@@ -176,8 +175,8 @@ impl LandscapePanel {
             let notices =
                 ui.memory(|memory| memory.areas().is_visible(&notices).then(|| memory.area_rect(notices.id)).flatten());
             let taken = [legend_area, key_area, inset_area, notices.unwrap_or(Rect::NOTHING)];
-            let readout = Readout::at(&landscape, xy);
-            interaction::draw_readout(&painter, canvas, pointer, &readout, (font, colors), (&taken, &particles));
+            let at = (&landscape, xy);
+            interaction::draw_readout(&painter, canvas, pointer, at, (font, colors), (&taken, &particles));
         }
         if response.has_focus() {
             let stroke = ui.visuals().selection.stroke;

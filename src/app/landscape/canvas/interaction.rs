@@ -17,7 +17,7 @@ use crate::draw::Projection;
 
 /// The effect of dragging and clicking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tool {
+pub(crate) enum Tool {
     /// Dragging moves the view, clicking selects a particle.
     #[default]
     MoveView,
@@ -281,57 +281,27 @@ pub fn nearest_particle(
     in_front.or(near.first()).map(|(_, particle, _)| *particle)
 }
 
-/// The landscape's values at one point.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Readout {
-    pub xy: [f64; 2],
-    pub uv: [f64; 2],
-    pub loss: f64,
-    pub gradient: [f64; 2],
-    /// The sum of the curvatures along x and y, which on the floor of the paper's valley is a u².
-    pub curvature: f64,
-}
-
-impl Readout {
-    pub fn at(landscape: &Landscape, xy: [f64; 2]) -> Self {
-        let uv = landscape.uv_from_xy(xy);
-        let ([along_x, along_y], loss) = (landscape.hessian_diagonal(xy), landscape.loss(xy));
-        Readout {
-            xy,
-            uv: [uv.u, uv.v],
-            loss,
-            gradient: landscape.gradient(xy),
-            // Its formula may have a value where the loss has none.
-            curvature: if loss.is_nan() { loss } else { along_x + along_y },
-        }
-    }
-
-    /// Returns names and values in two columns of four.
-    pub fn cells(&self) -> [[(&'static str, String); 4]; 2] {
-        let text = |value: f64| significant(value, 5);
-        [
-            [("x", text(self.xy[0])), ("y", text(self.xy[1])), ("u", text(self.uv[0])), ("v", text(self.uv[1]))],
-            [
-                ("L", text(self.loss)),
-                ("∂L/∂x", text(self.gradient[0])),
-                ("∂L/∂y", text(self.gradient[1])),
-                ("ΔL", text(self.curvature)),
-            ],
-        ]
-    }
+/// Returns the names and the values of a landscape at a point in two columns of four.
+fn readout(landscape: &Landscape, xy @ [x, y]: [f64; 2]) -> [[(&'static str, f64); 4]; 2] {
+    let ([along_x, along_y], loss) = (landscape.hessian_diagonal(xy), landscape.loss(xy));
+    let (uv, [by_x, by_y]) = (landscape.uv_from_xy(xy), landscape.gradient(xy));
+    // The sum of the curvatures, on the floor of the paper's valley a u². Its formula may have a value where the loss has
+    // none.
+    let curvature = if loss.is_nan() { loss } else { along_x + along_y };
+    [[("x", x), ("y", y), ("u", uv.u), ("v", uv.v)], [("L", loss), ("∂L/∂x", by_x), ("∂L/∂y", by_y), ("ΔL", curvature)]]
 }
 
 const READOUT_PADDING: f32 = 7.0;
 /// The distance from particles, in points.
 const READOUT_CLEARANCE: f32 = 12.0;
 
-/// Draws the values into a corner of the canvas: the first, from the lower left on, that is free of `taken` and of
+/// Draws the values at a point into a corner of the canvas: the first, from the lower left on, that is free of `taken` and of
 /// `particles` and not near the pointer.
 pub(crate) fn draw_readout(
     painter: &Painter,
     canvas: Rect,
     pointer: Pos2,
-    readout: &Readout,
+    (landscape, xy): (&Landscape, [f64; 2]),
     (font, colors): (&FontId, OverlayColors),
     (taken, particles): (&[Rect], &[Pos2]),
 ) {
@@ -362,12 +332,12 @@ pub(crate) fn draw_readout(
     let Some(area) = corners.into_iter().chain(next_to_taken).filter(is_free).min_by_key(faults) else { return };
     painter.rect_filled(area, 5.0, background);
     let mut left = area.left() + READOUT_PADDING;
-    for (index, cells) in readout.cells().iter().enumerate() {
-        for (row, (name, value)) in cells.iter().enumerate() {
+    for (index, cells) in readout(landscape, xy).into_iter().enumerate() {
+        for (row, (name, value)) in cells.into_iter().enumerate() {
             let y = area.top() + READOUT_PADDING - 2.0 + row as f32 * line;
             painter.text(pos2(left, y), Align2::LEFT_TOP, name, font.clone(), name_color);
             let right = left + column(index);
-            painter.text(pos2(right, y), Align2::RIGHT_TOP, value, font.clone(), value_color);
+            painter.text(pos2(right, y), Align2::RIGHT_TOP, significant(value, 5), font.clone(), value_color);
         }
         left += column(index) + 12.0;
     }
@@ -383,8 +353,8 @@ mod tests {
     fn no_curvature_is_shown_where_the_loss_is_nan() {
         let formula = LandscapeFormula::new("half", "L = 0*ln(x) + y^2").expect("it has no mistake");
         let landscape = LandscapeSpec::new(LandscapeKind::Formula(formula)).landscape();
-        assert_eq!(Readout::at(&landscape, [0.5, 1.0]).curvature, 2.0);
-        let outside = Readout::at(&landscape, [-0.5, 1.0]);
-        assert!(outside.loss.is_nan() && outside.curvature.is_nan());
+        assert_eq!(readout(&landscape, [0.5, 1.0])[1][3], ("ΔL", 2.0));
+        let [_, [(_, loss), .., (_, curvature)]] = readout(&landscape, [-0.5, 1.0]);
+        assert!(loss.is_nan() && curvature.is_nan());
     }
 }

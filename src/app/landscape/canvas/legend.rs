@@ -14,6 +14,7 @@ use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::{LegendState, Live};
 use crate::app::landscape::plots::MeanLoss;
 use crate::app::widgets::icons::{COLOR_HINT, color_menu, color_of, draw_marker, marker_of};
+use crate::app::widgets::number::rounded;
 use crate::app::widgets::plot::short_name;
 use crate::app::widgets::theme::text_width;
 use crate::player::{BranchView, EnsembleView, SessionView};
@@ -75,11 +76,11 @@ struct Row {
     name: String,
     /// The name as it is drawn, without the settings that have no room.
     drawn_name: String,
-    /// The mean loss as it is shown, or a mark with the number of diverged particles.
+    /// The mean loss in each simulation as it is shown, or a mark with the number of diverged particles.
     value: String,
     loss: String,
-    /// The mean loss; `None` if a particle has diverged.
-    mean: Option<MeanLoss>,
+    /// The first mean loss as it is shown; `None` if a particle has diverged.
+    mean: Option<f64>,
     diverged: String,
     marker: Marker,
     color: Color32,
@@ -111,36 +112,69 @@ impl Row {
     }
 }
 
-/// Returns the rows of the simulation of this index.
-fn rows(simulation: &SimulationSpec, index: usize, live: &Live) -> Vec<Row> {
-    let Some(session) = live.session(index) else { return Vec::new() };
-    let names = simulation.shown_names();
-    let row = |view: &EnsembleView| {
-        let index = simulation.optimizers.iter().position(|spec| spec.id == view.optimizer)?;
-        let mean = MeanLoss::of(view.sample.loss, view.particles, view.sample.diverged);
-        let is_nothing = mean.is_some_and(|mean| mean.is_nothing());
-        let loss = if is_nothing { "0".to_owned() } else { significant(view.sample.loss.mean, 4) };
-        // A mean over particles of which some are not finite adds nothing to the mark.
-        let (value, diverged) = match view.sample.diverged {
-            0 => (loss.clone(), String::new()),
-            all if all as usize == view.particles => ("✗ all".to_owned(), "all diverged".to_owned()),
-            some => (format!("✗ {some}"), format!("{some} diverged")),
-        };
-        Some(Row {
-            id: view.optimizer,
-            name: names[index].clone(),
-            drawn_name: String::new(),
-            value,
-            loss,
-            mean,
-            diverged,
-            marker: marker_of(&simulation.optimizers, view.optimizer),
-            color: color_of(&simulation.optimizers, view.optimizer),
-            is_color_chosen: simulation.optimizers[index].color.is_some(),
-            shown: !live.hidden.contains(&view.optimizer),
-        })
+/// Returns the rows of all simulations: an optimizer of several once, with its values in all of them.
+fn rows(document: &Document, live: &Live) -> Vec<Row> {
+    let specs: Vec<SimulationSpec> = document.specs().map(|spec| live.with_recorded(spec)).collect();
+    let of_simulation = |(index, spec): (usize, &SimulationSpec)| -> Vec<(String, &EnsembleView)> {
+        let names = spec.shown_names();
+        let named = |view| Some((names[position(spec, view)?].clone(), view));
+        live.session(index).into_iter().flat_map(|session| &session.ensembles).filter_map(named).collect()
     };
-    session.ensembles.iter().filter_map(row).collect()
+    let all: Vec<Vec<_>> = specs.iter().enumerate().map(of_simulation).collect();
+    let mut rows: Vec<Row> = Vec::new();
+    for ((name, view), spec) in all.iter().zip(&specs).flat_map(|(of, spec)| of.iter().map(move |it| (it, spec))) {
+        let id = view.optimizer;
+        if rows.iter().any(|row| (row.id, &row.name) == (id, name)) {
+            continue;
+        }
+        let same =
+            |of: &Vec<(String, &EnsembleView)>| of.iter().find(|it| (it.1.optimizer, &it.0) == (id, name)).map(texts);
+        let texts: Vec<Option<[String; 3]>> = all.iter().map(same).collect();
+        let text = |text: &Option<[String; 3]>, part: usize| text.as_ref().map_or("–", |text| &text[part]).to_owned();
+        let joined = |part| texts.iter().map(|it| text(it, part)).collect::<Vec<_>>().join(SEPARATOR);
+        rows.push(Row {
+            id,
+            name: name.clone(),
+            drawn_name: String::new(),
+            value: joined(0),
+            loss: joined(1),
+            mean: shown_mean(view),
+            diverged: texts
+                .iter()
+                .flatten()
+                .map(|[.., text]| text)
+                .find(|text| !text.is_empty())
+                .cloned()
+                .unwrap_or_default(),
+            marker: marker_of(&spec.optimizers, id),
+            color: color_of(&spec.optimizers, id),
+            is_color_chosen: position(spec, view).is_some_and(|index| spec.optimizers[index].color.is_some()),
+            shown: !live.hidden.contains(&id),
+        });
+    }
+    rows
+}
+
+fn position(spec: &SimulationSpec, view: &EnsembleView) -> Option<usize> {
+    spec.optimizers.iter().position(|optimizer| optimizer.id == view.optimizer)
+}
+
+/// Returns the mean loss of an ensemble as it is shown; `None` if a particle has diverged.
+fn shown_mean(view: &EnsembleView) -> Option<f64> {
+    let mean = MeanLoss::of(view.sample.loss, view.particles, view.sample.diverged)?;
+    Some(if mean.is_nothing() { 0.0 } else { rounded(mean.mean, 4) })
+}
+
+/// Formats the value of a row, the mean loss, and the number of diverged particles, if there are any.
+fn texts((_, view): &(String, &EnsembleView)) -> [String; 3] {
+    let loss = if shown_mean(view) == Some(0.0) { "0".to_owned() } else { significant(view.sample.loss.mean, 4) };
+    // A mean over particles of which some are not finite adds nothing to the mark.
+    let (value, diverged) = match view.sample.diverged {
+        0 => (loss.clone(), String::new()),
+        all if all as usize == view.particles => ("✗ all".to_owned(), "all diverged".to_owned()),
+        some => (format!("✗ {some}"), format!("{some} diverged")),
+    };
+    [value, loss, diverged]
 }
 
 /// The entry of a branch, whose particles are pale.
@@ -154,14 +188,14 @@ struct Note {
     losses: String,
 }
 
-fn notes(spec: &SimulationSpec, index: usize, live: &Live, width_of: impl Fn(&str) -> f32, most: f32) -> Vec<Note> {
+fn notes(spec: &SimulationSpec, live: &Live, width_of: impl Fn(&str) -> f32, most: f32) -> Vec<Note> {
     let note = |branch: &BranchView| Note {
         id: branch.id,
         label: live.label_of(branch, spec),
         drawn: elided(&live.short_label_of(branch, spec), &width_of, [most; 2]),
         losses: mean_losses(spec, live, &branch.session),
     };
-    live.shown_branches_of(index).map(note).collect()
+    live.shown_branches_of(0).map(note).collect()
 }
 
 /// Formats the mean losses of a branch, as in "Adam 0.12, FOCUS 0.08".
@@ -173,53 +207,17 @@ pub(crate) fn mean_losses(spec: &SimulationSpec, live: &Live, session: &SessionV
     live.visible_of(session).filter_map(loss).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the rows of all simulations side by side: an optimizer of several simulations once, with its values in all
-/// of them.
-fn rows_side_by_side(document: &Document, live: &Live) -> Vec<Row> {
-    const NOTHING: &str = "–";
-    let count = document.count();
-    let mut merged: Vec<(Row, Vec<String>, Vec<String>)> = Vec::new();
-    for (simulation, spec) in document.specs().enumerate() {
-        for row in rows(&live.with_recorded(spec), simulation, live) {
-            let known = merged.iter().position(|(known, ..)| (known.id, &known.name) == (row.id, &row.name));
-            let index = known.unwrap_or(merged.len());
-            let [value, loss] = [row.value.clone(), row.loss.clone()];
-            if known.is_none() {
-                let nothing = || vec![NOTHING.to_owned(); count];
-                merged.push((row, nothing(), nothing()));
-            } else if merged[index].0.diverged.is_empty() {
-                merged[index].0.diverged = row.diverged;
-            }
-            merged[index].1[simulation] = value;
-            merged[index].2[simulation] = loss;
-        }
-    }
-    let joined = |(row, values, losses): (Row, Vec<String>, Vec<String>)| Row {
-        value: values.join(SEPARATOR),
-        loss: losses.join(SEPARATOR),
-        ..row
-    };
-    merged.into_iter().map(joined).collect()
-}
-
 /// Sorts rows by their mean losses as they are shown, the lowest first and diverged ones last. Equal ones stay in the
 /// order of the last frame, as do all while the pointer is on them.
 fn sorted(mut rows: Vec<Row>, state: &mut LegendState, pointer: Option<Pos2>) -> Vec<Row> {
     let before = |row: &Row| state.order.iter().position(|id| *id == row.id).unwrap_or(usize::MAX);
     rows.sort_by_key(before);
     let is_held = state.area.zip(pointer).is_some_and(|(area, pointer)| area.contains(pointer));
-    let movable = if is_held { 0 } else { rows.len() };
-    for end in 1..movable {
-        for index in (1..=end).rev() {
-            let is_lower = match (&rows[index].mean, &rows[index - 1].mean) {
-                (Some(lower), Some(upper)) => rows[index].loss != rows[index - 1].loss && lower.mean < upper.mean,
-                (own, other) => own.is_some() && other.is_none(),
-            };
-            if !is_lower {
-                break;
-            }
-            rows.swap(index, index - 1);
-        }
+    if !is_held {
+        rows.sort_by(|a, b| match (a.mean, b.mean) {
+            (Some(a), Some(b)) => a.total_cmp(&b),
+            (a, b) => b.is_some().cmp(&a.is_some()),
+        });
     }
     state.order = rows.iter().map(|row| row.id).collect();
     rows
@@ -266,18 +264,19 @@ pub(crate) struct Legend {
 }
 
 impl Legend {
-    /// Lays the legend out on a canvas that has one; `pointed` is the optimizer at the pointer.
+    /// Lays the legend of a single simulation out on its canvas; `spec` has the recorded clouds, too, and `pointed` is the
+    /// optimizer at the pointer.
     pub(super) fn lay_out(
         ui: &Ui,
         layout: &CanvasLayout,
-        spec: &SimulationSpec,
+        (document, spec): (&Document, &SimulationSpec),
         live: &mut Live,
-        (index, pointed): (usize, Option<u32>),
+        pointed: Option<u32>,
     ) -> Legend {
         let CanvasLayout { canvas, compact, .. } = *layout;
         let font = layout.font.clone();
         let pointer = ui.input(|input| input.pointer.hover_pos());
-        let mut rows = sorted(rows(spec, index, live), &mut live.legend, pointer);
+        let mut rows = sorted(rows(document, live), &mut live.legend, pointer);
         let fold = folded(&mut rows, &live.legend, [live.selected.map(|it| it.optimizer), pointed]);
         let width_of = |text: &str| text_width(ui, &font, text);
         let widest =
@@ -291,7 +290,7 @@ impl Legend {
         for row in &mut rows {
             row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| (share * canvas.width()).min(room)));
         }
-        let notes = notes(spec, index, live, width_of, NAME_SHARES[1] * canvas.width());
+        let notes = notes(spec, live, width_of, NAME_SHARES[1] * canvas.width());
         let names = widest(&rows, &|row| &row.drawn_name).max(fold.as_deref().map_or(0.0, width_of));
         let values = if shows_values { values } else { widest(&rows, &|row| row.shown_value(false)) };
         let width = names + if values > 0.0 { GAP + values } else { 0.0 };
@@ -438,7 +437,7 @@ pub(crate) fn show_rows(ui: &mut Ui, document: &mut Document, live: &mut Live, i
             // The widest usual value, so that entries stay where they are while the run goes on.
             let reserved = text_width(ui, &font, &vec![WIDEST_VALUE; document.count()].join(SEPARATOR));
             let pointer = ui.input(|input| input.pointer.hover_pos());
-            let mut rows = sorted(rows_side_by_side(document, live), &mut live.legend, pointer);
+            let mut rows = sorted(rows(document, live), &mut live.legend, pointer);
             let chosen_one = live.selected.map(|it| it.optimizer);
             let fold = if is_picture { None } else { folded(&mut rows, &live.legend, [chosen_one, None]) };
             rows.retain(|row| row.shown || !is_picture);
@@ -471,19 +470,17 @@ pub(crate) fn show_rows(ui: &mut Ui, document: &mut Document, live: &mut Live, i
 mod tests {
     use egui::pos2;
     use valleyscope_engine::optimizer::MarkerShape;
-    use valleyscope_engine::simulation::Spread;
 
     use super::*;
 
     fn row(id: u32, loss: f64, diverged: u32) -> Row {
-        let (loss, printed) = (Spread { mean: loss, std: 0.1, min: loss, max: loss }, significant(loss, 4));
         Row {
             id,
             name: String::new(),
             drawn_name: String::new(),
             value: String::new(),
-            loss: printed,
-            mean: MeanLoss::of(loss, 100, diverged),
+            loss: significant(loss, 4),
+            mean: (diverged == 0).then(|| rounded(loss, 4)),
             diverged: String::new(),
             marker: Marker::filled(MarkerShape::Circle),
             color: Color32::BLACK,

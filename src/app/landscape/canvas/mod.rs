@@ -15,7 +15,7 @@ use eframe::egui_wgpu::RenderState;
 use egui::emath::{GuiRounding as _, easing};
 use egui::{FontId, Id, Rect, Response, Sense, TextStyle, Ui, Vec2, pos2, vec2};
 use inset::InsetArea;
-use interaction::Interaction;
+use interaction::{Interaction, Tool};
 use legend::mean_losses;
 use paint::{SharedUploads, SurfaceCache};
 use valleyscope_engine::landscape::LandscapeSpec;
@@ -36,7 +36,7 @@ use crate::player::Snapshot;
 pub use crate::app::widgets::icons::line_color;
 pub use camera::{Bounds, Follower, fitted, framed, limited, panned, zoomed};
 pub(crate) use color_bar::{FIRST_SCALE, color_scale, colormap_name};
-pub use interaction::{Readout, Tool, nearest_particle};
+pub use interaction::nearest_particle;
 pub use particle::{FormulaPanel, Glyph, compressed_length, glyphs};
 
 /// The width of a panel, in points, below which its tools are in a menu.

@@ -59,11 +59,11 @@ impl DiagnosticsHistory {
             session.ensembles.iter().map(|view| EnsembleHistory::of(view, index, since)).collect()
         };
         self.ensembles = sessions().flat_map(|(index, session)| histories(index, session, 0)).collect();
-        let branch = |BranchView { id, kind, session }: &BranchView| BranchHistory {
+        let branch = |BranchView { id, of, since, session, .. }: &BranchView| BranchHistory {
             id: *id,
-            session: kind.session(),
+            session: *of,
             label: String::new(),
-            ensembles: histories(kind.session(), session, kind.since()),
+            ensembles: histories(*of, session, *since),
         };
         self.branches = branches().map(branch).collect();
     }
