@@ -80,9 +80,9 @@ impl Example {
 }
 
 impl TrainingPanel {
-    /// Whether the folder of runs was read, and neither has runs nor is one awaited.
+    /// Whether the folder of runs was read and has no runs.
     pub(super) fn has_no_runs(&self) -> bool {
-        self.listed.generation > 0 && self.listed.runs.is_empty() && self.selected.is_empty()
+        self.listed.generation > 0 && self.listed.runs.is_empty()
     }
 
     /// Shows what to begin with, and an example of curves.
