@@ -14,6 +14,7 @@ use super::plotter::RunCurves;
 use super::summary::color_of_rule;
 use super::view::NOT_READY;
 use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::files::Purpose;
 use crate::app::widgets::form::framed;
 use crate::app::widgets::theme::large_primary_button;
 
@@ -153,7 +154,7 @@ fn watch_card(ui: &mut Ui, requests: &mut Requests) {
         let help = "Shows the trainings that write event files of TensorBoard into a folder, while they run";
         let follow = ui.button("Follow a folder…").on_hover_text(help);
         if follow.accessible_name("Follow a folder with own trainings").clicked() {
-            requests.actions.push(Action::ChooseRunsFolder { follows: true });
+            requests.actions.push(Action::Choose(Box::new(Purpose::Runs { follows: true })));
         }
         ui.label(RichText::new("More: “Your own training” in the book").small().weak());
     });

@@ -10,6 +10,7 @@ use egui::{Context, Rect, Ui, vec2};
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_machine::{SetUpState, SetUpStatus};
+use valleyscope_runs::atomic_file::Overwrite;
 use valleyscope_runs::{Queue, RunFolder};
 
 use super::charts::Charts;
@@ -29,7 +30,7 @@ use super::table::{RunTable, TableChoices};
 use super::watcher::{Update, WatcherCommand};
 use super::worker::{Installation, TrainingPaths, WorkerCard, WorkerState};
 use crate::app::shell::actions::{Action, Requests};
-use crate::app::shell::editor::{AnyEditor, EditorStatus, PresetDraft};
+use crate::app::shell::editor::{EditorStatus, HistoryStep, PresetDraft};
 use crate::app::shell::export::{ExportKind, ExportSource};
 use crate::app::shell::files::OpenedContent;
 use crate::app::shell::jobs::{Job, Wake};
@@ -229,12 +230,16 @@ impl RegisteredTab for TrainingPanel {
 }
 
 impl Tab for TrainingPanel {
-    fn editor(&self) -> &dyn AnyEditor {
-        &self.editor.presets
+    fn target(&self) -> Option<(&Path, Overwrite)> {
+        self.editor.presets.target()
     }
 
-    fn editor_mut(&mut self) -> &mut dyn AnyEditor {
-        &mut self.editor.presets
+    fn saved(&mut self, written: PresetDraft, file: &Path) {
+        self.editor.presets.saved(written, file);
+    }
+
+    fn undo_or_redo(&mut self, step: HistoryStep) {
+        self.editor.presets.undo_or_redo(step);
     }
 
     fn status(&self) -> EditorStatus {

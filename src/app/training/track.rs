@@ -596,8 +596,7 @@ mod extent_tests {
                     if start > end || end > length as usize {
                         continue;
                     }
-                    let finite: Vec<f64> =
-                        all.values()[start..end].iter().copied().filter(|v| v.is_finite()).collect();
+                    let finite: Vec<f64> = all.values()[start..end].iter().copied().filter(|v| v.is_finite()).collect();
                     let plain = finite.iter().copied().reduce(f64::min).zip(finite.iter().copied().reduce(f64::max));
                     assert_eq!(all.extent(start..end), plain.map(|(low, high)| [low, high]), "{start}..{end}");
                 }

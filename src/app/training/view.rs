@@ -22,6 +22,7 @@ use super::worker::{WorkerAction, WorkerState};
 use super::{controls, detail, list, queue};
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::export::ExportKind;
+use crate::app::shell::files::Purpose;
 use crate::app::shell::jobs::Job;
 use crate::app::shell::presets::PresetCatalog;
 use crate::app::shell::window::WindowLayout;
@@ -404,8 +405,9 @@ impl TrainingPanel {
                 self.table_export = Some(TrainingExport::Runs(runs, lines));
                 requests.actions.push(Action::Export(Some(ExportKind::Data)));
             }
-            Some(RunsAction::Import) => requests.actions.push(Action::ChooseRunsFolder { follows: false }),
-            Some(RunsAction::Follow) => requests.actions.push(Action::ChooseRunsFolder { follows: true }),
+            Some(RunsAction::Import { follows }) => {
+                requests.actions.push(Action::Choose(Box::new(Purpose::Runs { follows })));
+            }
             Some(RunsAction::Unfollow(folder)) => drop(self.table.followed.remove(&folder)),
         }
     }
