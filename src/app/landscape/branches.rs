@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_step_of_the_past_is_sought_and_one_of_the_future_taken() {
-        assert_eq!(go_to(50, 20, 50), Action::Landscape(LandscapeAction::Seek(50)));
-        assert_eq!(go_to(80, 20, 50), Action::Landscape(LandscapeAction::Step(60)));
+        assert!(matches!(go_to(50, 20, 50), Action::Landscape(LandscapeAction::Seek(50))));
+        assert!(matches!(go_to(80, 20, 50), Action::Landscape(LandscapeAction::Step(60))));
     }
 }

@@ -17,7 +17,7 @@ use super::lesson::LessonStage;
 use super::live::{in_force_until, run_marks};
 use super::{LandscapeTab, lesson, transport};
 use crate::app::shell::actions::{Action, LandscapeAction, Requests};
-use crate::app::shell::editor::{AnyEditor, HistoryStep};
+use crate::app::shell::editor::HistoryStep;
 use crate::app::shell::window::{Edge, SidePanel, WindowLayout};
 use crate::app::widgets::form::{Highlight, check_box, radio_button};
 use crate::app::widgets::setting::Control;

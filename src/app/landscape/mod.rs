@@ -41,8 +41,9 @@ use timeline::TimelineBar;
 use valleyscope_engine::simulation::ParticleId;
 use valleyscope_experiments::preset::{LandscapePreset, LessonDraft, Preset, is_made_title};
 use valleyscope_experiments::view::{Camera, Orbit, ViewProjection, ViewSettings};
+use valleyscope_runs::atomic_file::Overwrite;
 
-use super::shell::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
+use super::shell::editor::{EditorStatus, HistoryStep, PresetDraft};
 use super::shell::export::{ExportKind, ExportSource};
 use super::shell::files::OpenedContent;
 use super::shell::jobs::Wake;
@@ -175,12 +176,12 @@ impl RegisteredTab for LandscapeTab {
 }
 
 impl Tab for LandscapeTab {
-    fn editor(&self) -> &dyn AnyEditor {
-        &self.editor
+    fn target(&self) -> Option<(&Path, Overwrite)> {
+        self.editor.target()
     }
 
-    fn editor_mut(&mut self) -> &mut dyn AnyEditor {
-        &mut self.editor
+    fn saved(&mut self, written: PresetDraft, file: &Path) {
+        self.editor.saved(written, file);
     }
 
     fn status(&self) -> EditorStatus {
@@ -259,7 +260,18 @@ impl Tab for LandscapeTab {
         self.draw(ui, window.layout, requests);
     }
 
-    fn end_frame(&mut self, ctx: &Context, is_shown: bool, requests: &mut Requests) {
+    fn area(&self) -> Option<Rect> {
+        self.area
+    }
+
+    fn export_source(&mut self) -> Arc<dyn ExportSource> {
+        self.begin_export()
+    }
+}
+
+impl LandscapeTab {
+    /// Updates computations from the draft at the end of a frame, after its requests were carried out.
+    pub(super) fn end_frame(&mut self, ctx: &Context, is_shown: bool, requests: &mut Requests) {
         self.wake.show(is_shown);
         self.animated.advance(ctx, &mut self.editor.draft.document, &self.live, self.player.is_held());
         self.begin_future();
@@ -291,15 +303,13 @@ impl Tab for LandscapeTab {
         self.record_for_undo(ctx);
     }
 
-    fn area(&self) -> Option<Rect> {
-        self.area
-    }
-
-    fn ended_by_escape(&self) -> Option<PlayerCommand> {
+    /// The command of Escape, before it ends a presentation.
+    pub(super) fn ended_by_escape(&self) -> Option<PlayerCommand> {
         self.live.looped().map(|_| PlayerCommand::Loop(None))
     }
 
-    fn handle_keys(&mut self, keys: &Keys<'_>, requests: &mut Requests) {
+    /// Converts keys to requests while the tab is shown and no text is typed.
+    pub(super) fn handle_keys(&mut self, keys: &Keys<'_>, requests: &mut Requests) {
         let mut ask = |is_asked: bool, action: LandscapeAction| {
             requests.actions.extend(is_asked.then_some(Action::Landscape(action)));
         };
@@ -328,7 +338,7 @@ impl Tab for LandscapeTab {
     }
 
     /// Goes through the lesson. A field in which text is typed loses the focus, so that its value is taken first.
-    fn handle_clicker(&mut self, keys: &Keys<'_>, requests: &mut Requests) {
+    pub(super) fn handle_clicker(&mut self, keys: &Keys<'_>, requests: &mut Requests) {
         if self.opening.is_some() && keys.pressed(Modifiers::NONE, Key::PageDown) {
             return self.leave_for_lesson(requests);
         }
@@ -346,21 +356,20 @@ impl Tab for LandscapeTab {
         }
     }
 
-    fn clicker_hint(&self) -> &'static str {
+    /// Names the keys of a clicker as a hint; empty if there is nothing to go through.
+    pub(super) fn clicker_hint(&self) -> &'static str {
         if self.editor.lesson().is_some() { "Page Down: next. N: speaker notes. " } else { "" }
     }
 
-    fn edit_menu(&self, ui: &mut Ui, requests: &mut Requests) {
+    /// Shows its entries of the Edit menu, with a line above them, while the tab is shown.
+    pub(super) fn edit_menu(&self, ui: &mut Ui, requests: &mut Requests) {
         ui.separator();
         let text = if self.editor.lesson().is_some() { lesson::EDIT_LESSON } else { "Begin a lesson…" };
         actions::item(ui, text, "", Action::Landscape(LandscapeAction::EditLesson), requests);
     }
 
-    fn export_source(&mut self) -> Arc<dyn ExportSource> {
-        self.begin_export()
-    }
-
-    fn view_menu(&mut self, ui: &mut Ui, is_shown: bool) {
+    /// Shows its drawing settings in the View menu, with a line below them, whatever tab is shown.
+    pub(super) fn view_menu(&mut self, ui: &mut Ui, is_shown: bool) {
         // They have no effect on other tabs.
         ui.add_enabled_ui(is_shown, |ui| {
             layout::show(ui, &mut self.editor.draft.document.view);
@@ -371,9 +380,7 @@ impl Tab for LandscapeTab {
         });
         ui.separator();
     }
-}
 
-impl LandscapeTab {
     pub(super) fn set_pace(&mut self, pace: PlaybackPace) {
         self.pace = pace;
     }

@@ -6,7 +6,6 @@ use valleyscope_experiments::preset::{Preset, next_lesson};
 use super::LandscapeTab;
 use super::lesson::entries;
 use crate::app::shell::actions::{Action, Keys, LandscapeAction, Requests};
-use crate::app::shell::tab::Tab as _;
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::app::widgets::theme::primary_button;
 

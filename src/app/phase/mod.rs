@@ -43,7 +43,7 @@ use valleyscope_experiments::preset::{Preset, SweepPreset, built_ins};
 use valleyscope_runs::atomic_file::Overwrite;
 
 use crate::app::shell::actions::{Action, Requests};
-use crate::app::shell::editor::{AnyEditor, Draft, Editor, EditorStatus, HistoryStep, PresetDraft};
+use crate::app::shell::editor::{Draft, Editor, EditorStatus, HistoryStep, PresetDraft};
 use crate::app::shell::export::{ExportKind, ExportSource};
 use crate::app::shell::files::OpenedContent;
 use crate::app::shell::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
@@ -366,12 +366,8 @@ impl RegisteredTab for PhasePanel {
 }
 
 impl Tab for PhasePanel {
-    fn editor(&self) -> &dyn AnyEditor {
-        &self.editor
-    }
-
-    fn editor_mut(&mut self) -> &mut dyn AnyEditor {
-        &mut self.editor
+    fn target(&self) -> Option<(&Path, Overwrite)> {
+        self.editor.target()
     }
 
     fn status(&self) -> EditorStatus {
@@ -388,7 +384,7 @@ impl Tab for PhasePanel {
     }
 
     fn saved(&mut self, written: PresetDraft, file: &Path) {
-        if let Some(saved) = Editor::saved(&mut self.editor, written, file) {
+        if let Some(saved) = self.editor.saved(written, file) {
             self.diagrams.relabel_sweep(saved);
         }
     }
@@ -443,10 +439,6 @@ impl Tab for PhasePanel {
 
     fn ui(&mut self, ui: &mut Ui, window: TabWindow<'_>, requests: &mut Requests) {
         self.draw(ui, window.layout, window.simulation, requests);
-    }
-
-    fn dialogs(&mut self, ctx: &Context, _requests: &mut Requests) {
-        self.ask_about_library(ctx);
     }
 
     fn area(&self) -> Option<Rect> {

@@ -24,7 +24,7 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// The requested raw arrays.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct RawPlan {
+pub struct RawPlan {
     format: RawFormat,
     spec: Arc<SweepSpec>,
     precision: Precision,

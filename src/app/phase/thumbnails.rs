@@ -151,7 +151,7 @@ impl PhasePanel {
     }
 
     /// Shows the question before a diagram is removed, and makes room where the limits are exceeded.
-    pub(super) fn ask_about_library(&mut self, ctx: &Context) {
+    pub(in crate::app) fn ask_about_library(&mut self, ctx: &Context) {
         if let Some(number) = self.gallery.to_remove {
             let Some(description) = self.diagrams.library.get(number).map(described) else {
                 self.gallery.to_remove = None;

@@ -11,6 +11,7 @@ use valleyscope_experiments::preset::Preset;
 
 use super::editor::PresetDraft;
 use super::export::ExportKind;
+use super::files::Purpose;
 use crate::player::PlayerCommand;
 
 /// The requests of the panels to the app, collected over a frame and carried out at its end.
@@ -21,7 +22,7 @@ pub struct Requests {
 }
 
 /// A request that only the app as a whole can carry out.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Action {
     /// Shows a short message for some seconds.
     Notify(String),
@@ -34,12 +35,8 @@ pub enum Action {
     Export(Option<ExportKind>),
     /// Copies a picture to the clipboard.
     CopyImage(Arc<ColorImage>),
-    /// Asks for the folder of a training's data; the dialog starts in this one.
-    ChooseDataFolder(Option<PathBuf>),
-    /// Asks for a folder of runs from elsewhere, to be imported, or followed as they are written.
-    ChooseRunsFolder {
-        follows: bool,
-    },
+    /// Asks for the path of a file or a folder.
+    Choose(Box<Purpose>),
     /// Requests an action of the landscape tab.
     Landscape(LandscapeAction),
     Undo,
@@ -48,8 +45,6 @@ pub enum Action {
     CopyPreset,
     /// Opens the preset whose text is on the clipboard.
     PastePreset,
-    /// Asks for a file and opens it.
-    OpenPreset,
     /// Opens this preset in the tab of its kind.
     Open(Box<Preset>),
     OpenFile(PathBuf),

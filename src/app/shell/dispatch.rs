@@ -9,7 +9,7 @@ use valleyscope_experiments::preset::Preset;
 use super::Valleyscope;
 use super::actions::{Action, Requests};
 use super::editor::{EditorStatus, HistoryStep};
-use super::files::{FolderPurpose, OpenedContent, Purpose};
+use super::files::OpenedContent;
 use super::messages::needs_keys;
 use super::presets::SavePreset;
 use super::tab::TabInfo;
@@ -44,10 +44,7 @@ impl Valleyscope {
                 let source = self.tabs.shown_mut().export_source();
                 self.dialogs.export.open(ctx, self.tabs.shown_name(), kind, source);
             }
-            Action::ChooseDataFolder(begin) => self.dialogs.files.ask(Purpose::Folder(FolderPurpose::Data(begin))),
-            Action::ChooseRunsFolder { follows } => {
-                self.dialogs.files.ask(Purpose::Folder(FolderPurpose::Runs { follows }));
-            }
+            Action::Choose(purpose) => self.dialogs.files.ask(*purpose),
             Action::Landscape(action) => {
                 self.requested(ctx, |tabs, requests| tabs.landscape.act(ctx, action, requests));
             }
@@ -55,7 +52,6 @@ impl Valleyscope {
             Action::Redo => self.tabs.shown_mut().undo_or_redo(HistoryStep::Redo),
             Action::CopyPreset => self.copy_preset(ctx),
             Action::PastePreset => self.ask_paste(ctx),
-            Action::OpenPreset => self.dialogs.files.ask(Purpose::Open),
             Action::Open(preset) => self.open(ctx, OpenedContent::Preset(preset), None),
             Action::OpenFile(path) => self.dialogs.files.open(path),
             Action::Save => self.save_preset(),
@@ -87,7 +83,7 @@ impl Valleyscope {
     /// Saves to the preset's own file, or asks for the path, or shows a warning about parts that would be left out.
     fn save_preset(&mut self) {
         let dialog = SavePreset::new(self.tabs.shown().to_save());
-        match self.tabs.shown().editor().target() {
+        match self.tabs.shown().target() {
             Some((file, overwrite)) if !dialog.warns() => {
                 self.dialogs.files.save(file.to_owned(), dialog.into_content(), overwrite);
             }
@@ -101,7 +97,7 @@ impl Valleyscope {
             None => {
                 let TabInfo { presented_size, keys, .. } = self.tabs.shown_name().info();
                 self.layout.presentation = Some(Presentation::begin(ctx, *presented_size));
-                let clicker = self.tabs.shown().clicker_hint();
+                let clicker = self.tabs.shown_landscape().map_or("", |tab| tab.clicker_hint());
                 let space = if keys.contains(&timeline::PLAY) { "Space: play. " } else { "" };
                 self.dialogs.messages.notify(format!("{clicker}{space}Esc: leave. ?: all keys."));
             }
@@ -116,10 +112,8 @@ impl Valleyscope {
             self.dialogs.messages.notify(warning);
         }
         self.requested(ctx, |tabs, requests| {
-            for &tab in TabName::ALL {
-                let is_shown = tabs.is_shown(tab);
-                tabs.get_mut(tab).end_frame(ctx, is_shown, requests);
-            }
+            let is_shown = tabs.is_shown(TabName::Landscape);
+            tabs.landscape.end_frame(ctx, is_shown, requests);
         });
         let EditorStatus { title: name, is_dirty, .. } = self.tabs.shown().status();
         let mark = if is_dirty { " •" } else { "" };

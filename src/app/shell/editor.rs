@@ -45,42 +45,6 @@ pub(crate) enum HistoryStep {
     Redo,
 }
 
-/// The interface of a tab's editor, independent of its draft's type.
-pub(crate) trait AnyEditor {
-    /// The preset's file, and whether saving may replace it without a question. A file that this program has not
-    /// written requires one, as it may hold comments.
-    fn target(&self) -> Option<(&Path, Overwrite)>;
-
-    fn undo_or_redo(&mut self, step: HistoryStep);
-
-    fn saved(&mut self, written: PresetDraft, file: &Path);
-}
-
-impl<D: Draft> AnyEditor for Editor<D> {
-    fn target(&self) -> Option<(&Path, Overwrite)> {
-        let overwrite = if self.present().written_here { Overwrite::Yes } else { Overwrite::No };
-        Some((self.file()?, overwrite))
-    }
-
-    fn undo_or_redo(&mut self, step: HistoryStep) {
-        let revision = self.revision();
-        let found = match step {
-            HistoryStep::Undo => self.history.undo(&revision),
-            HistoryStep::Redo => self.history.redo(&revision),
-        };
-        // A state that is too old is not known any more.
-        if let Some(Revision { draft, saved_state }) = found.cloned()
-            && self.saved_states.contains_key(&saved_state)
-        {
-            (self.draft, self.present) = (draft, saved_state);
-        }
-    }
-
-    fn saved(&mut self, written: PresetDraft, file: &Path) {
-        Editor::saved(self, written, file);
-    }
-}
-
 /// A description of an editor's state for the window's title and menus.
 pub(crate) struct EditorStatus {
     pub title: String,
@@ -228,6 +192,27 @@ impl<D: Draft> Editor<D> {
         self.history.feed_state(ctx.time(), &revision);
         if self.history.is_in_flux() {
             ctx.request_repaint_after(Duration::from_millis(600));
+        }
+    }
+
+    /// The preset's file, and whether saving may replace it without a question. A file that this program has not written
+    /// requires one, as it may hold comments.
+    pub(crate) fn target(&self) -> Option<(&Path, Overwrite)> {
+        let overwrite = if self.present().written_here { Overwrite::Yes } else { Overwrite::No };
+        Some((self.file()?, overwrite))
+    }
+
+    pub(crate) fn undo_or_redo(&mut self, step: HistoryStep) {
+        let revision = self.revision();
+        let found = match step {
+            HistoryStep::Undo => self.history.undo(&revision),
+            HistoryStep::Redo => self.history.redo(&revision),
+        };
+        // A state that is too old is not known any more.
+        if let Some(Revision { draft, saved_state }) = found.cloned()
+            && self.saved_states.contains_key(&saved_state)
+        {
+            (self.draft, self.present) = (draft, saved_state);
         }
     }
 

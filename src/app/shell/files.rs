@@ -30,7 +30,12 @@ pub(crate) enum FileEvent {
         path: PathBuf,
         content: FileContent,
     },
-    Folder(FolderPurpose, PathBuf),
+    Raw(RawPlan, PathBuf),
+    Data(PathBuf),
+    Runs {
+        follows: bool,
+        folder: PathBuf,
+    },
     /// An operation failed, for this reason.
     Failed {
         title: String,
@@ -42,21 +47,20 @@ pub(crate) enum FileEvent {
 
 /// The purpose of a chosen path.
 #[derive(Clone, Debug)]
-pub(crate) enum Purpose {
+pub enum Purpose {
     Open,
-    Save { content: FileContent, suggested_name: String },
-    Folder(FolderPurpose),
-}
-
-/// The purpose of a chosen folder.
-#[derive(Clone, Debug)]
-pub(crate) enum FolderPurpose {
+    Save {
+        content: FileContent,
+        suggested_name: String,
+    },
     /// A folder for raw arrays.
     Raw(RawPlan),
     /// The folder of a training's data, with the dialog's initial folder.
     Data(Option<PathBuf>),
     /// A folder of runs from elsewhere, which are followed as they are written, or imported once.
-    Runs { follows: bool },
+    Runs {
+        follows: bool,
+    },
 }
 
 impl Purpose {
@@ -65,11 +69,9 @@ impl Purpose {
         match self {
             Purpose::Open => ["Open a preset, a result or a recording", "Path of the file", "Open"],
             Purpose::Save { .. } => ["Save", "Path of the file", "Save"],
-            Purpose::Folder(FolderPurpose::Raw(_)) => ["A folder for the raw arrays", "Path of the folder", "Export"],
-            Purpose::Folder(FolderPurpose::Data(_)) => {
-                ["The folder with the data to learn from", "Path of the folder", "Use"]
-            }
-            Purpose::Folder(FolderPurpose::Runs { follows }) => {
+            Purpose::Raw(_) => ["A folder for the raw arrays", "Path of the folder", "Export"],
+            Purpose::Data(_) => ["The folder with the data to learn from", "Path of the folder", "Use"],
+            Purpose::Runs { follows } => {
                 let button = if *follows { "Follow" } else { "Import" };
                 ["A folder with runs of other programs or machines", "Path of the folder", button]
             }
@@ -189,7 +191,7 @@ impl Files {
                         false => dialog.add_filter(extension.to_uppercase(), &[extension]).save_file(),
                     }
                 }
-                Purpose::Folder(_) => dialog.pick_folder(),
+                Purpose::Raw(_) | Purpose::Data(_) | Purpose::Runs { .. } => dialog.pick_folder(),
             };
             Answer::Chosen { purpose, path, waited: asked.elapsed() }
         });
@@ -202,10 +204,10 @@ impl Files {
             Purpose::Open | Purpose::Save { content: FileContent::Preset(_), .. } => {
                 return self.folder.clone().filter(|folder| folder.is_dir());
             }
-            Purpose::Folder(FolderPurpose::Data(Some(begin))) if begin.is_dir() => return Some(begin.clone()),
+            Purpose::Data(Some(begin)) if begin.is_dir() => return Some(begin.clone()),
             Purpose::Save { content: FileContent::Animation(_), .. } => true,
             Purpose::Save { suggested_name, .. } => suggested_name.ends_with(".png"),
-            Purpose::Folder(_) => false,
+            Purpose::Raw(_) | Purpose::Data(_) | Purpose::Runs { .. } => false,
         };
         let user = directories::UserDirs::new();
         let usual = user.as_ref().and_then(|user| if is_picture { user.picture_dir() } else { user.document_dir() });
@@ -223,20 +225,20 @@ impl Files {
                 self.save(path, content, Overwrite::No);
             }
             Purpose::Save { content, .. } => self.save(path, content, overwrite),
-            Purpose::Folder(purpose) => {
-                if matches!(purpose, FolderPurpose::Raw(_)) {
-                    self.exported_to = Some(path.clone());
-                }
-                self.events.push(FileEvent::Folder(purpose, path));
+            Purpose::Raw(plan) => {
+                self.exported_to = Some(path.clone());
+                self.events.push(FileEvent::Raw(plan, path));
             }
+            Purpose::Data(_) => self.events.push(FileEvent::Data(path)),
+            Purpose::Runs { follows } => self.events.push(FileEvent::Runs { follows, folder: path }),
         }
         self.context.request_repaint();
     }
 
     fn type_path(&mut self, purpose: Purpose) {
         let name = match &purpose {
-            Purpose::Folder(FolderPurpose::Raw(_)) => "raw",
-            Purpose::Open | Purpose::Folder(_) => "",
+            Purpose::Raw(_) => "raw",
+            Purpose::Open | Purpose::Data(_) | Purpose::Runs { .. } => "",
             Purpose::Save { suggested_name, .. } => suggested_name,
         };
         let folder = self.folder_for(&purpose).or_else(|| std::env::current_dir().ok());
@@ -296,7 +298,7 @@ pub(crate) fn file_name(path: &Path) -> String {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum FileContent {
+pub enum FileContent {
     Preset(Box<PresetDraft>),
     Bytes(Arc<Vec<u8>>),
     /// An animation that is drawn once its path is known.

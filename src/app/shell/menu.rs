@@ -12,7 +12,7 @@ use valleyscope_experiments::preset::UserPreset;
 use super::actions::{Action, DIGIT_KEYS, Keys, LandscapeAction, Requests, choose, item};
 use super::editor::{EditorStatus, change_mark};
 use super::export::ExportKind;
-use super::files::file_name;
+use super::files::{Purpose, file_name};
 use super::presets::{PresetCatalog, PresetGroup};
 use super::tabs::{TabName, Tabs};
 use super::thumbnails::{THUMBNAIL, Thumbnails};
@@ -36,7 +36,7 @@ pub(crate) fn bar(
         ui.menu_button("File", |ui| file(ui, catalog, tabs.shown_name(), requests));
         ui.menu_button("Edit", |ui| {
             edit(ui, &editor, requests);
-            tabs.shown().edit_menu(ui, requests);
+            tabs.shown_landscape().into_iter().for_each(|tab| tab.edit_menu(ui, requests));
         });
         let (response, _) = MenuButton::new("Presets").ui(ui, |ui| presets(ui, tabs.shown_name(), catalog, requests));
         if response.clicked() {
@@ -74,7 +74,7 @@ fn show_title(ui: &mut Ui, editor: &EditorStatus) {
 }
 
 fn file(ui: &mut Ui, catalog: &PresetCatalog, tab: TabName, requests: &mut Requests) {
-    item(ui, "Open…", "Ctrl O", Action::OpenPreset, requests);
+    item(ui, "Open…", "Ctrl O", Action::Choose(Box::new(Purpose::Open)), requests);
     ui.add_enabled_ui(!catalog.recent.is_empty(), |ui| {
         ui.menu_button("Recent files", |ui| {
             for path in &catalog.recent {
@@ -193,10 +193,8 @@ fn preset_button(ui: &mut Ui, title: &str, about: &str, picture: Option<&Texture
 fn view(ui: &mut Ui, tabs: &mut Tabs, layout: &mut WindowLayout, requests: &mut Requests) {
     ui.set_width(300.0);
     ui.horizontal(theme_choice);
-    for &tab in TabName::ALL {
-        let is_shown = tabs.is_shown(tab);
-        tabs.get_mut(tab).view_menu(ui, is_shown);
-    }
+    let is_shown = tabs.is_shown(TabName::Landscape);
+    tabs.landscape.view_menu(ui, is_shown);
     check_box(ui, &mut layout.controls, "Controls");
     let has_plots = tabs.shown_name().info().has_plots;
     let mut plots = layout.plots && layout.room_for_plots;
@@ -318,7 +316,7 @@ pub(crate) fn handle_shortcuts(
     // Longer shortcuts first, as shorter ones would match them too.
     ask(shifted(Key::S), Action::SaveAs);
     ask(command(Key::S), Action::Save);
-    ask(command(Key::O), Action::OpenPreset);
+    ask(command(Key::O), Action::Choose(Box::new(Purpose::Open)));
     ask(command(Key::E), Action::Export(None));
     ask(command(Key::Q), Action::Quit);
     for (&tab, digit) in TabName::ALL.iter().zip(DIGIT_KEYS) {
@@ -330,7 +328,7 @@ pub(crate) fn handle_shortcuts(
     // A clicker starts a presentation with F5, and ends it with Escape.
     ask(presentation.is_none() && keys.pressed_once(Key::F5), Action::TogglePresentation);
     ask(keys.pressed(Modifiers::NONE, Key::F1), Action::ShowKeys);
-    tabs.shown_mut().handle_clicker(&keys, requests);
+    tabs.shown_landscape().into_iter().for_each(|tab| tab.handle_clicker(&keys, requests));
     if typing {
         return;
     }
@@ -340,9 +338,8 @@ pub(crate) fn handle_shortcuts(
     let question =
         keys.pressed(Modifiers::NONE, Key::Questionmark) || keys.pressed(Modifiers::SHIFT, Key::Questionmark);
     ask(question, Action::ShowKeys);
-    if let Some(command) = tabs.shown().ended_by_escape().filter(|_| keys.pressed(Modifiers::NONE, Key::Escape)) {
-        requests.commands.push(command);
-    }
+    let ended_by_escape = tabs.shown_landscape().and_then(|tab| tab.ended_by_escape());
+    requests.commands.extend(ended_by_escape.filter(|_| keys.pressed(Modifiers::NONE, Key::Escape)));
     if !keys.is_control_focused() {
         let escape = presentation.is_some() && keys.pressed(Modifiers::NONE, Key::Escape);
         ask(escape, Action::TogglePresentation);
@@ -356,7 +353,7 @@ pub(crate) fn handle_shortcuts(
             presentation.has_ring = !presentation.has_ring;
         }
     }
-    tabs.shown_mut().handle_keys(&keys, requests);
+    tabs.shown_landscape().into_iter().for_each(|tab| tab.handle_keys(&keys, requests));
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use actions::Requests;
 use egui::{Context, Panel, Ui, ViewportCommand};
 use export_sheet::ExportSheet;
-use files::{FileContent, FileEvent, Files, FolderPurpose, OpenedContent, Purpose};
+use files::{FileContent, FileEvent, Files, OpenedContent, Purpose};
 use graphics::{GraphicsFault, GraphicsFaults};
 use messages::{Help, Messages, Quitting};
 use presets::{ComparePresets, PresetCatalog, SaveDecision, SavePreset};
@@ -297,9 +297,7 @@ impl Valleyscope {
         if let Some(purpose) = self.dialogs.export.show(ctx, requests) {
             self.dialogs.files.ask(purpose);
         }
-        for &tab in TabName::ALL {
-            self.tabs.get_mut(tab).dialogs(ctx, requests);
-        }
+        self.tabs.phase.ask_about_library(ctx);
         let free = self.tabs.shown().area();
         let is_landscape = self.tabs.is_shown(TabName::Landscape);
         self.dialogs.messages.show(ctx, free, !is_landscape);
@@ -389,12 +387,10 @@ impl Valleyscope {
                 }
                 FileEvent::Saved { path, content } => self.saved(ctx, &path, content),
                 FileEvent::Gone(path) => self.catalog.recent.retain(|recent| *recent != path),
-                FileEvent::Folder(purpose, folder) => match purpose {
-                    FolderPurpose::Raw(plan) => self.tabs.phase.export_raw(ctx, plan, folder),
-                    FolderPurpose::Data(_) => self.tabs.training.use_data_in(&folder),
-                    FolderPurpose::Runs { follows: false } => self.tabs.training.import_runs(folder),
-                    FolderPurpose::Runs { follows: true } => self.tabs.training.follow_runs(folder),
-                },
+                FileEvent::Raw(plan, folder) => self.tabs.phase.export_raw(ctx, plan, folder),
+                FileEvent::Data(folder) => self.tabs.training.use_data_in(&folder),
+                FileEvent::Runs { follows: false, folder } => self.tabs.training.import_runs(folder),
+                FileEvent::Runs { follows: true, folder } => self.tabs.training.follow_runs(folder),
                 FileEvent::Failed { title, reason } => self.dialogs.messages.report(title, reason),
             }
         }

@@ -5,16 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use egui::{Context, Rect, Ui, Vec2};
+use egui::{Rect, Ui, Vec2};
 use ron::value::RawValue;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::{Library, Preset};
+use valleyscope_runs::atomic_file::Overwrite;
 use valleyscope_runs::data_folder;
 
-use super::actions::{Keys, Requests};
-use super::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
+use super::actions::Requests;
+use super::editor::{EditorStatus, HistoryStep, PresetDraft};
 use super::export::{ExportKind, ExportSource};
 use super::files::OpenedContent;
 use super::messages::Messages;
@@ -22,7 +23,7 @@ use super::presets::PresetCatalog;
 use super::session::{SessionTexts, Store};
 use super::window::WindowLayout;
 use crate::app::training::TrainingPaths;
-use crate::player::{PlaybackPace, PlayerCommand};
+use crate::player::PlaybackPace;
 
 pub(crate) struct TabInfo {
     /// The tab's name in the menu bar.
@@ -46,23 +47,17 @@ pub(crate) struct TabInfo {
 /// The menu bar, saving and opening, undo, the window's title, keys, the session and the question at the end use only
 /// this interface. A method that a single other part of the program needs belongs to the tab's own type.
 pub(crate) trait Tab {
-    /// The editor of the draft under the controls.
-    fn editor(&self) -> &dyn AnyEditor;
-
-    fn editor_mut(&mut self) -> &mut dyn AnyEditor;
+    /// The preset's file, and whether saving may replace it without a question.
+    fn target(&self) -> Option<(&Path, Overwrite)>;
 
     fn status(&self) -> EditorStatus;
 
     /// Makes the preset to save. Unless it is the user's own file, its title lists the changes.
     fn to_save(&self) -> PresetDraft;
 
-    fn saved(&mut self, written: PresetDraft, file: &Path) {
-        self.editor_mut().saved(written, file);
-    }
+    fn saved(&mut self, written: PresetDraft, file: &Path);
 
-    fn undo_or_redo(&mut self, step: HistoryStep) {
-        self.editor_mut().undo_or_redo(step);
-    }
+    fn undo_or_redo(&mut self, step: HistoryStep);
 
     /// Opens a preset, a result or a run that this tab shows, or returns what another tab shows. `file` is the user's
     /// own file of a preset. Undo restores the previous preset.
@@ -81,39 +76,11 @@ pub(crate) trait Tab {
 
     fn ui(&mut self, ui: &mut Ui, window: TabWindow<'_>, requests: &mut Requests);
 
-    /// Shows dialogs above the panels, whatever tab is shown.
-    fn dialogs(&mut self, _ctx: &Context, _requests: &mut Requests) {}
-
-    /// Updates computations from the draft at the end of a frame, after its requests were carried out.
-    fn end_frame(&mut self, _ctx: &Context, _is_shown: bool, _requests: &mut Requests) {}
-
     /// The area in which its picture was last drawn.
     fn area(&self) -> Option<Rect>;
 
-    /// The command of Escape, before it ends a presentation.
-    fn ended_by_escape(&self) -> Option<PlayerCommand> {
-        None
-    }
-
-    /// Converts keys to requests while the tab is shown and no text is typed.
-    fn handle_keys(&mut self, _keys: &Keys<'_>, _requests: &mut Requests) {}
-
     /// Returns its content as it is now, for the sheet of exports.
     fn export_source(&mut self) -> Arc<dyn ExportSource>;
-
-    /// Shows its entries of the Edit menu, with a line above them, while the tab is shown.
-    fn edit_menu(&self, _ui: &mut Ui, _requests: &mut Requests) {}
-
-    /// Converts the keys of a clicker to requests while the tab is shown, also while text is typed.
-    fn handle_clicker(&mut self, _keys: &Keys<'_>, _requests: &mut Requests) {}
-
-    /// Names the keys of a clicker as a hint; empty if there is nothing to go through.
-    fn clicker_hint(&self) -> &'static str {
-        ""
-    }
-
-    /// Shows its drawing settings in the View menu, with a line below them, whatever tab is shown.
-    fn view_menu(&mut self, _ui: &mut Ui, _is_shown: bool) {}
 }
 
 /// A tab that the registry can create.

@@ -118,6 +118,11 @@ impl Tabs {
         self.get_mut(self.shown)
     }
 
+    /// Returns the landscape's tab if it is shown.
+    pub(crate) fn shown_landscape(&mut self) -> Option<&mut LandscapeTab> {
+        self.is_shown(TabName::Landscape).then_some(&mut self.landscape)
+    }
+
     pub(crate) fn shown_name(&self) -> TabName {
         self.shown
     }

@@ -17,6 +17,7 @@ use super::view::show_found;
 use super::worker::WorkerState;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::editor::change_mark;
+use crate::app::shell::files::Purpose;
 use crate::app::shell::presets::PresetCatalog;
 use crate::app::widgets::form::{check_box, scrolled_list};
 use crate::app::widgets::number::TypedField;
@@ -402,7 +403,7 @@ fn data_field(ui: &mut Ui, name: &str, help: &str, data: &mut DataChoice, datase
                 DataChoice::Folder(folder) => Some(PathBuf::from(folder.as_str())),
                 DataChoice::Automatic | DataChoice::Synthetic => None,
             };
-            requests.actions.push(Action::ChooseDataFolder(begin));
+            requests.actions.push(Action::Choose(Box::new(Purpose::Data(begin))));
         }
     });
     if let DataChoice::Folder(path) = data {

@@ -15,7 +15,7 @@ use valleyscope_runs::{
 };
 
 use super::dialogs;
-use super::dialogs::{ChangeForm, TextAction, Texts};
+use super::dialogs::{ChangeForm, Texts};
 use super::legend::line;
 use super::list::line_with_name;
 use super::plotter::RunCurves;
@@ -123,11 +123,7 @@ pub(super) fn show(
     };
     tabs(ui, (tab, &mut shown.tab), run, detail, &text);
     if tab == DetailTab::Samples {
-        let asked = shown.texts.show(ui, &detail.samples, run, writers);
-        return action.or(asked.map(|asked| match asked {
-            TextAction::Now => RunAction::WriteText,
-            TextAction::Saved => RunAction::WriteSaved,
-        }));
+        return action.or(shown.texts.show(ui, &detail.samples, run, writers));
     }
     if tab == DetailTab::Triangle {
         shown.triangle.show(ui, run, detail, curves);

@@ -10,8 +10,9 @@ use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::with_changed_settings;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::workload::{Workload, changes};
-use valleyscope_runs::{Notes, NotesEdit, RunCommand, RunFolder, SettingChange, TextRequest, TextSample};
+use valleyscope_runs::{Notes, RunCommand, RunFolder, SettingChange, TextRequest, TextSample};
 
+use super::detail::RunAction;
 use super::summary::Summary;
 use crate::app::shell::messages::show_modal;
 use crate::app::widgets::form::radio_button;
@@ -47,27 +48,18 @@ pub(super) struct RunQuestion {
     /// The texts of the buttons that agree and cancel.
     pub answers: [&'static str; 2],
     /// The action that follows if the user agrees.
-    pub decision: DialogDecision,
+    pub decision: RunDecision,
 }
 
-#[derive(Clone)]
-pub(super) enum DialogDecision {
-    Edit(RunFolder, Vec<NotesEdit>),
+pub(super) enum RunDecision {
     Trash(Vec<RunFolder>),
     Resume(RunFolder),
     Remove(Vec<RunFolder>),
-    /// Loads the settings of a run into the controls, to continue from its checkpoint.
-    Fork {
-        run: RunFolder,
-        step: u64,
-        training: Box<Preset>,
-    },
-    Cancelled,
 }
 
 impl Dialog {
-    /// Shows the dialog; returns the decision, once there is one. Escape cancels.
-    pub(super) fn show(&mut self, ctx: &Context) -> Option<DialogDecision> {
+    /// Shows the dialog; returns whether the user agrees, once that is decided. Escape cancels.
+    pub(super) fn show(&mut self, ctx: &Context) -> Option<bool> {
         let (mut is_agreed, mut is_cancelled) = (false, false);
         let (heading, [yes, no]) = match self {
             Dialog::Describe { .. } => ("Title and note", ["Keep", "Cancel"]),
@@ -84,26 +76,7 @@ impl Dialog {
                 is_cancelled = ui.button(no).clicked();
             });
         });
-        if is_agreed {
-            return Some(self.agreed());
-        }
-        (is_cancelled || is_closed).then_some(DialogDecision::Cancelled)
-    }
-
-    fn agreed(&self) -> DialogDecision {
-        match self {
-            Dialog::Describe { run, notes, .. } => {
-                let edits = vec![NotesEdit::Title(notes.title.clone()), NotesEdit::Note(notes.note.clone())];
-                DialogDecision::Edit(run.clone(), edits)
-            }
-            Dialog::Fork { run, training, changes, steps, chosen, .. } => {
-                let step = steps[*chosen];
-                let in_force = training_after(training, changes, step).map(Box::new);
-                let training = in_force.unwrap_or_else(|| training.clone());
-                DialogDecision::Fork { run: run.clone(), step, training }
-            }
-            Dialog::Ask(question) => question.decision.clone(),
-        }
+        (is_agreed || is_cancelled || is_closed).then_some(is_agreed)
     }
 
     /// Shows the part between heading and buttons; returns whether Enter agrees.
@@ -322,12 +295,6 @@ struct WrittenText {
     outcome: Option<Result<(u64, String), String>>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TextAction {
-    Now,
-    Saved,
-}
-
 impl Texts {
     /// Makes the request for a text that continues the prompt, with the defaults of nanoGPT's `sample.py`.
     pub(super) fn request(&self) -> TextRequest {
@@ -354,13 +321,7 @@ impl Texts {
 
     /// Shows the prompt, the texts generated with checkpoints, and the run's own texts. `writers` chosen runs can
     /// generate texts.
-    pub(super) fn show(
-        &mut self,
-        ui: &mut Ui,
-        own: &[TextSample],
-        run: &Summary,
-        writers: usize,
-    ) -> Option<TextAction> {
+    pub(super) fn show(&mut self, ui: &mut Ui, own: &[TextSample], run: &Summary, writers: usize) -> Option<RunAction> {
         let action = self.requests(ui, run.is_open(), writers);
         ScrollArea::both().auto_shrink(false).id_salt("samples").show(ui, |ui| {
             if !self.written.is_empty() {
@@ -378,21 +339,21 @@ impl Texts {
         action
     }
 
-    fn requests(&mut self, ui: &mut Ui, is_alive: bool, writers: usize) -> Option<TextAction> {
+    fn requests(&mut self, ui: &mut Ui, is_alive: bool, writers: usize) -> Option<RunAction> {
         let mut action = None;
         ui.horizontal(|ui| {
             let field = TextEdit::singleline(&mut self.prompt).hint_text("Prompt").desired_width(240.0);
             ui.add(field).accessible_name("Prompt of the text");
             let help = "The model goes on with the prompt after its current step, with 200 tokens";
             if is_alive && small_button(ui, true, "Write now", "Write a text now", help) {
-                action = Some(TextAction::Now);
+                action = Some(RunAction::WriteText);
             }
             let text = if writers > 1 { format!("Write side by side ({writers} runs)") } else { "Write from checkpoint".to_owned() };
             let help = "The model of the newest checkpoint of each chosen run goes on with the prompt, with 200 tokens; the run \
                         may be finished";
             let is_writing = self.written.iter().any(|written| written.outcome.is_none());
             if small_button(ui, !is_writing, &text, "Write texts from checkpoints", help) {
-                action = Some(TextAction::Saved);
+                action = Some(RunAction::WriteSaved);
             }
         });
         action

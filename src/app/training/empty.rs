@@ -14,6 +14,7 @@ use super::plotter::RunCurves;
 use super::summary::color_of_rule;
 use super::view::NOT_READY;
 use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::files::Purpose;
 use crate::app::widgets::form::framed;
 use crate::app::widgets::theme::large_primary_button;
 
@@ -80,9 +81,9 @@ impl Example {
 }
 
 impl TrainingPanel {
-    /// Whether the folder of runs was read, and neither has runs nor is one awaited.
+    /// Whether the folder of runs was read and has no runs.
     pub(super) fn has_no_runs(&self) -> bool {
-        self.listed.generation > 0 && self.listed.runs.is_empty() && self.selected.is_empty()
+        self.listed.generation > 0 && self.listed.runs.is_empty()
     }
 
     /// Shows what to begin with, and an example of curves.
@@ -153,7 +154,7 @@ fn watch_card(ui: &mut Ui, requests: &mut Requests) {
         let help = "Shows the trainings that write event files of TensorBoard into a folder, while they run";
         let follow = ui.button("Follow a folder…").on_hover_text(help);
         if follow.accessible_name("Follow a folder with own trainings").clicked() {
-            requests.actions.push(Action::ChooseRunsFolder { follows: true });
+            requests.actions.push(Action::Choose(Box::new(Purpose::Runs { follows: true })));
         }
         ui.label(RichText::new("More: “Your own training” in the book").small().weak());
     });

@@ -71,9 +71,10 @@ pub(super) enum RunsAction {
     Tag(Vec<RunFolder>, String, bool),
     /// Opens the sheet of exports for runs, with their lines of the table as CSV.
     Export(Vec<RunFolder>, Vec<u8>),
-    Import,
-    /// Asks for a folder whose runs are followed.
-    Follow,
+    /// Asks for a folder whose runs are imported, or followed as they are written.
+    Import {
+        follows: bool,
+    },
     /// Follows the runs in this folder no longer.
     Unfollow(PathBuf),
 }

@@ -10,11 +10,12 @@ use egui::{Context, Rect, Ui, vec2};
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_machine::{SetUpState, SetUpStatus};
+use valleyscope_runs::atomic_file::Overwrite;
 use valleyscope_runs::{Queue, RunFolder};
 
 use super::charts::Charts;
 use super::detail::{DetailView, RunDetail};
-use super::dialogs::{Dialog, DialogDecision, RunQuestion};
+use super::dialogs::{Dialog, RunDecision, RunQuestion};
 use super::editor::{DataWatch, SavedTraining, TrainingEditor, TrainingMemory, take_data};
 use super::empty::Example;
 use super::jobs::TrainingJobs;
@@ -29,7 +30,7 @@ use super::table::{RunTable, TableChoices};
 use super::watcher::{Update, WatcherCommand};
 use super::worker::{Installation, TrainingPaths, WorkerCard, WorkerState};
 use crate::app::shell::actions::{Action, Requests};
-use crate::app::shell::editor::{AnyEditor, EditorStatus, PresetDraft};
+use crate::app::shell::editor::{EditorStatus, HistoryStep, PresetDraft};
 use crate::app::shell::export::{ExportKind, ExportSource};
 use crate::app::shell::files::OpenedContent;
 use crate::app::shell::jobs::{Job, Wake};
@@ -65,10 +66,9 @@ pub struct TrainingPanel {
     pub(super) list: List,
     pub(super) table: RunTable,
     pub(super) pens: Pens,
-    /// The shown runs, the last chosen one at the end.
-    pub(super) selected: Vec<RunFolder>,
-    /// The shown runs of the last session, and shown runs that are gone: they are selected as soon as they are found.
-    pub(super) recalled: Vec<PathBuf>,
+    /// The folders of the chosen runs, the last chosen one at the end. A run that is not listed, such as one in a folder
+    /// that is not mounted, is shown as soon as it is.
+    pub(super) chosen: Vec<PathBuf>,
     pub(super) focus: Option<RunFolder>,
     pub(super) detail: Option<(RunFolder, RunDetail)>,
     pub(super) shown: DetailView,
@@ -112,9 +112,9 @@ impl TrainingPanel {
         let TrainingMemory { preset, clean, inherited_data, data, file, selected, choices, table, .. } = memory;
         self.list.search.text.clone_from(&table.filter);
         self.table.choices = table;
-        (self.recalled, self.charts.choices) = (selected, choices);
+        (self.chosen, self.charts.choices) = (selected, choices);
         if let Some(runs) = self.paths.runs.as_ref().filter(|_| self.paths.are_runs_named) {
-            self.recalled.retain(|run| run.starts_with(runs));
+            self.chosen.retain(|run| run.starts_with(runs));
         }
         (self.pens, self.pins) = (memory.pens, memory.pins);
         let training = |preset| Some(preset).filter(|preset: &Preset| preset.workload().is_some());
@@ -129,7 +129,6 @@ impl TrainingPanel {
     pub fn memory(&self) -> TrainingMemory {
         let SavedTraining { clean, inherited_data, .. } = self.editor.presets.saved_state();
         let preset = if self.editor.fault().is_none() { self.preset() } else { clean };
-        let selected = self.selected.iter().map(|run| run.path().to_owned());
         // A folder that is temporarily unreadable, such as a mounted one, may be back in the next session.
         let is_known = |path: &Path| path.exists() || !path.parent().is_some_and(Path::exists);
         TrainingMemory {
@@ -138,7 +137,7 @@ impl TrainingPanel {
             inherited_data: inherited_data.clone(),
             data: self.editor.chosen_data(),
             file: self.editor.presets.file().map(Path::to_owned),
-            selected: selected.chain(self.recalled.iter().filter(|path| is_known(path)).cloned()).collect(),
+            selected: self.chosen.iter().filter(|path| is_known(path)).cloned().collect(),
             choices: self.charts.choices.clone(),
             pens: self.pens.of_runs(is_known),
             pins: self.pins.clone(),
@@ -162,8 +161,13 @@ impl TrainingPanel {
         &self.listed.runs
     }
 
-    pub fn selected(&self) -> &[RunFolder] {
-        &self.selected
+    /// Lists the chosen runs that are found.
+    pub fn selected(&self) -> Vec<RunFolder> {
+        self.found().map(|run| run.run.clone()).collect()
+    }
+
+    pub(super) fn found(&self) -> impl DoubleEndedIterator<Item = &Summary> {
+        self.chosen.iter().filter_map(|path| self.listed.find(path))
     }
 
     pub fn drawn(&self) -> &[RunCurves] {
@@ -199,7 +203,7 @@ impl TrainingPanel {
         self.threads.get_or_insert_with(|| {
             let jobs = TrainingJobs::open(self.paths.clone(), self.wake.clone());
             jobs.find_worker();
-            for path in &self.recalled {
+            for path in &self.chosen {
                 jobs.send(WatcherCommand::Include(path.clone()));
             }
             Threads { jobs, plotter: Plotter::start(self.wake.clone()) }
@@ -226,12 +230,16 @@ impl RegisteredTab for TrainingPanel {
 }
 
 impl Tab for TrainingPanel {
-    fn editor(&self) -> &dyn AnyEditor {
-        &self.editor.presets
+    fn target(&self) -> Option<(&Path, Overwrite)> {
+        self.editor.presets.target()
     }
 
-    fn editor_mut(&mut self) -> &mut dyn AnyEditor {
-        &mut self.editor.presets
+    fn saved(&mut self, written: PresetDraft, file: &Path) {
+        self.editor.presets.saved(written, file);
+    }
+
+    fn undo_or_redo(&mut self, step: HistoryStep) {
+        self.editor.presets.undo_or_redo(step);
     }
 
     fn status(&self) -> EditorStatus {
@@ -329,7 +337,7 @@ impl TrainingPanel {
                 // An earlier search would hide the new run.
                 self.list.search.text.clear();
                 // Shown runs stay shown.
-                self.selected.push(run);
+                self.chosen.push(run.path().to_owned());
                 self.sync_selection();
             }
             Update::Message(action) => requests.actions.push(action),
@@ -344,7 +352,7 @@ impl TrainingPanel {
                     text: format!("{paths}\ncould not be moved to the trash: {reason}\nDeleting can't be undone."),
                     warnings: Vec::new(),
                     answers: ["Delete for good", "Keep"],
-                    decision: DialogDecision::Remove(runs),
+                    decision: RunDecision::Remove(runs),
                 }));
             }
             Update::Removed(runs) => {
@@ -353,7 +361,7 @@ impl TrainingPanel {
                     runs => format!("{} runs were deleted.", runs.len()),
                 };
                 requests.actions.push(Action::Notify(text));
-                self.selected.retain(|selected| !runs.contains(selected));
+                self.chosen.retain(|path| runs.iter().all(|run| run.path() != path));
                 self.sync_selection();
             }
         }
@@ -376,19 +384,6 @@ impl TrainingPanel {
     }
 
     fn list_runs(&mut self, listed: ListedRuns) {
-        // Runs that are gone are recalled when they are back, such as those of a folder that is not mounted. Runs that
-        // were never listed are still to be found.
-        let is_gone = |run: &RunFolder| listed.find(run.path()).is_none() && self.listed.find(run.path()).is_some();
-        let (gone, selected): (Vec<RunFolder>, Vec<RunFolder>) =
-            std::mem::take(&mut self.selected).into_iter().partition(is_gone);
-        self.recalled.extend(gone.iter().map(|run| run.path().to_owned()));
-        let (found, missing): (Vec<PathBuf>, Vec<PathBuf>) =
-            std::mem::take(&mut self.recalled).into_iter().partition(|path| listed.find(path).is_some());
-        let found = found.iter().filter_map(|path| Some(listed.find(path)?.run.clone()));
-        // They were chosen before the currently selected ones.
-        let found = found.filter(|run| !selected.contains(run));
-        self.selected = found.chain(selected.iter().cloned()).collect();
-        self.recalled = missing;
         self.listed = listed;
         self.name_curves();
         self.sync_selection();
@@ -408,14 +403,13 @@ impl TrainingPanel {
     }
 
     pub(super) fn select_only(&mut self, runs: Vec<RunFolder>) {
-        self.selected = runs;
-        self.recalled.clear();
+        self.chosen = runs.iter().map(|run| run.path().to_owned()).collect();
         self.charts.reset_view();
         self.sync_selection();
     }
 
     pub(super) fn focus(&self) -> Option<&Summary> {
-        self.summary(self.selected.last()?)
+        self.found().next_back()
     }
 
     pub(super) fn summary(&self, run: &RunFolder) -> Option<&Summary> {
@@ -423,33 +417,29 @@ impl TrainingPanel {
     }
 
     pub(super) fn sync_selection(&mut self) {
-        let focus = self.selected.last().cloned();
+        let focus = self.focus().map(|focus| focus.run.clone());
         if focus != self.focus {
             self.detail = None;
             self.focus.clone_from(&focus);
             self.threads().jobs.send(WatcherCommand::Focus(focus));
         }
-        let shown = self.selected.iter().filter_map(|run| self.listed.find(run.path()));
+        let shown = self.chosen.iter().filter_map(|path| self.listed.find(path));
         self.pens.assign_distinct(&shown.collect::<Vec<&Summary>>());
         self.sync_curves();
     }
 
-    /// Lists the selected runs. If the search hides curves, these are the runs that match it, and those without a
-    /// summary.
+    /// Lists the selected runs. If the search hides curves, these are the runs that match it.
     pub(super) fn plotted(&self) -> Vec<RunFolder> {
-        if !self.charts.choices.only_found {
-            return self.selected.clone();
-        }
-        let search = &self.list.search;
-        let is_found = |run: &&RunFolder| self.summary(run).is_none_or(|summary| search.finds(summary));
-        self.selected.iter().filter(is_found).cloned().collect()
+        let shows = |run: &Summary| !self.charts.choices.only_found || self.list.search.finds(run);
+        self.found().filter(|run| shows(run)).map(|run| run.run.clone()).collect()
     }
 
     pub(super) fn sync_curves(&mut self) {
         let mut groups: Vec<Vec<RunFolder>> = Vec::new();
         let mut known: HashMap<Cow<'_, str>, usize> = HashMap::new();
         // Curves of thousands of runs are not read while only their results are shown.
-        let plotted = if self.results.is_open && self.selected.len() > 1 { Vec::new() } else { self.plotted() };
+        let is_read = !self.results.is_open || self.found().count() < 2;
+        let plotted = if is_read { self.plotted() } else { Vec::new() };
         for run in &plotted {
             let summary = self.summary(run);
             let key = summary.and_then(|summary| summary.facts.text(REPLICATES));

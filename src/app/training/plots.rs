@@ -62,7 +62,8 @@ impl TrainingPanel {
     }
 
     pub(super) fn plots(&mut self, ui: &mut Ui, requests: &mut Requests) {
-        if self.selected.is_empty() {
+        let chosen = self.found().count();
+        if chosen == 0 {
             let Some(newest) = self.listed.runs.first().map(|newest| newest.run.clone()) else {
                 ui.centered_and_justified(|ui| ui.weak("Reading the runs…"));
                 return;
@@ -77,7 +78,7 @@ impl TrainingPanel {
             });
             return;
         }
-        let (plotted, chosen) = (self.plotted(), self.selected.len());
+        let plotted = self.plotted();
         if plotted.is_empty() {
             let text = match chosen {
                 1 => "The chosen run does not match the search.".to_owned(),

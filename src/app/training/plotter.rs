@@ -1,8 +1,7 @@
 //! The thread that reads whole runs and makes their curves.
 //!
-//! Curves are *tracks*: columns of numbers with *pyramids* of smallest and largest values above them, so that a plot of
-//! a million points draws a few for each column of pixels. Smoothing is applied before the pyramids are built, as
-//! smoothing thinned data would give another curve.
+//! Curves are *tracks*: columns of numbers with the extremes of their blocks, so that a plot of a million points draws a
+//! few for each column of pixels. Smoothing is applied before, as smoothing thinned data would give another curve.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -33,7 +33,7 @@ pub struct OfStep {
     pub tokens: f64,
 }
 
-/// The points of a curve in the order of their steps, with pyramids for drawing them quickly. It only grows.
+/// The points of a curve in the order of their steps. It only grows.
 #[derive(Clone, Debug, Default)]
 pub struct Track {
     step: Vec<f64>,
@@ -48,11 +48,11 @@ pub struct Track {
     fork: Option<u64>,
     smoothing: f64,
     smoother: Smoother,
-    raw: Pyramid,
+    raw: Values,
     /// The smoothed values of all points, not only of the drawn ones.
-    smooth: Pyramid,
+    smooth: Values,
     /// The band from one deviation below to one above, if this is the mean of several runs.
-    band: Option<[Pyramid; 2]>,
+    band: Option<[Values; 2]>,
 }
 
 /// The drawn part of a track, and its scales: positions are values on the axes' scales.
@@ -141,9 +141,9 @@ impl Track {
         let Some((first, others)) = tracks.split_first() else { return Track::default() };
         let mut mean = Track::new(first.of_step, first.smoothing).forked_at(first.fork);
         mean.set_batches(&first.batches);
-        let mut band = [Pyramid::default(), Pyramid::default()];
+        let mut band = [Values::default(), Values::default()];
         let mut next = vec![0; others.len()];
-        let mut smoothed = Pyramid::default();
+        let mut smoothed = Values::default();
         for (index, &step) in first.step.iter().enumerate() {
             let mut at = vec![(*first, index)];
             for (track, next) in others.iter().zip(&mut next) {
@@ -259,12 +259,12 @@ impl Track {
         points
     }
 
-    fn pieces(&self, pyramid: &Pyramid, view: &TrackView) -> Pieces {
+    fn pieces(&self, values: &Values, view: &TrackView) -> Pieces {
         let mut pieces = vec![Vec::new()];
         let scale = view.scales[1];
         self.each_column(view, |x, range| {
             let piece = pieces.last_mut().expect("there is always one");
-            let ends = pyramid.extent(range).map(|ends| ends.map(|end| scale.position(end)));
+            let ends = values.extent(range).map(|ends| ends.map(|end| scale.position(end)));
             match ends {
                 Some([low, high]) if low.is_finite() && high.is_finite() => {
                     let rising = piece
@@ -389,99 +389,70 @@ impl Horizontal {
 
 /// The values of the points on a horizontal axis: those of a column, times a factor, plus an offset.
 #[derive(Clone, Copy)]
-pub(super) struct Column<'t> {
-    pub(super) values: &'t [f64],
-    pub(super) factor: f64,
-    pub(super) offset: f64,
+struct Column<'t> {
+    values: &'t [f64],
+    factor: f64,
+    offset: f64,
 }
 
 impl Column<'_> {
-    pub(super) fn new(values: &[f64], factor: f64) -> Column<'_> {
+    fn new(values: &[f64], factor: f64) -> Column<'_> {
         Column { values, factor, offset: 0.0 }
     }
 
-    pub(super) fn value(&self, of_column: f64) -> f64 {
+    fn value(&self, of_column: f64) -> f64 {
         of_column * self.factor + self.offset
     }
 
-    pub(super) fn get(&self, index: usize) -> Option<f64> {
+    fn get(&self, index: usize) -> Option<f64> {
         self.values.get(index).map(|&value| self.value(value))
     }
 
     /// Converts a value on the axis to the number in the column.
-    pub(super) fn in_column(&self, value: f64) -> f64 {
+    fn in_column(&self, value: f64) -> f64 {
         (value - self.offset) / self.factor
     }
 }
 
-const FANOUT: usize = 8;
+/// The number of values whose extremes are kept.
+const BLOCK: usize = 64;
 
-/// Values in order, and above them levels that hold the smallest and largest of every [`FANOUT`], of every `FANOUT²`,
-/// and so on. It only grows.
+/// Values in order, with the extremes of each block, so that those of a long range are found quickly. It only grows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pyramid {
+struct Values {
     values: Vec<f64>,
-    /// The complete buckets, from fine to coarse.
-    levels: Vec<Vec<[f64; 2]>>,
+    /// The smallest and largest finite value of every complete block.
+    blocks: Vec<[f64; 2]>,
 }
-
-/// The extremes without a finite value.
-const NOTHING: [f64; 2] = [f64::INFINITY, f64::NEG_INFINITY];
 
 fn union(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
     [a[0].min(b[0]), a[1].max(b[1])]
 }
 
-fn extent_of(value: f64) -> [f64; 2] {
-    if value.is_finite() { [value, value] } else { NOTHING }
+/// Finds the smallest and largest finite value; the smallest is larger if there is none.
+fn extremes(values: &[f64]) -> [f64; 2] {
+    let finite = values.iter().filter(|value| value.is_finite());
+    finite.fold([f64::INFINITY, f64::NEG_INFINITY], |found, &value| union(found, [value; 2]))
 }
 
-impl Pyramid {
-    pub(super) fn push(&mut self, value: f64) {
+impl Values {
+    fn push(&mut self, value: f64) {
         self.values.push(value);
-        if !self.values.len().is_multiple_of(FANOUT) {
-            return;
-        }
-        let tail = &self.values[self.values.len() - FANOUT..];
-        let mut bucket = tail.iter().copied().map(extent_of).fold(NOTHING, union);
-        for level in 0.. {
-            if level == self.levels.len() {
-                self.levels.push(Vec::new());
-            }
-            let buckets = &mut self.levels[level];
-            buckets.push(bucket);
-            if !buckets.len().is_multiple_of(FANOUT) {
-                return;
-            }
-            bucket = buckets[buckets.len() - FANOUT..].iter().copied().fold(NOTHING, union);
+        if self.values.len().is_multiple_of(BLOCK) {
+            self.blocks.push(extremes(&self.values[self.values.len() - BLOCK..]));
         }
     }
 
-    pub(super) fn values(&self) -> &[f64] {
+    fn values(&self) -> &[f64] {
         &self.values
     }
 
     /// Finds the smallest and the largest finite value in a range; `None` without one.
-    pub(super) fn extent(&self, range: Range<usize>) -> Option<[f64; 2]> {
-        let Range { mut start, mut end } = range;
-        let mut found = NOTHING;
-        // Takes the incomplete ends on each level, until whole buckets of the next level remain.
-        let mut level = 0;
-        while start < end {
-            let at =
-                |index: usize| if level == 0 { extent_of(self.values[index]) } else { self.levels[level - 1][index] };
-            while start < end && !start.is_multiple_of(FANOUT) {
-                found = union(found, at(start));
-                start += 1;
-            }
-            while start < end && !end.is_multiple_of(FANOUT) {
-                end -= 1;
-                found = union(found, at(end));
-            }
-            start /= FANOUT;
-            end /= FANOUT;
-            level += 1;
-        }
+    fn extent(&self, Range { start, end }: Range<usize>) -> Option<[f64; 2]> {
+        let first = start.next_multiple_of(BLOCK).min(end);
+        let last = (end - end % BLOCK).max(first);
+        let ends = union(extremes(&self.values[start..first]), extremes(&self.values[last..end]));
+        let found = self.blocks[first / BLOCK..last / BLOCK].iter().copied().fold(ends, union);
         (found[0] <= found[1]).then_some(found)
     }
 }
@@ -607,12 +578,12 @@ mod tests {
 }
 
 #[cfg(test)]
-mod pyramid_tests {
-    use super::Pyramid;
+mod extent_tests {
+    use super::Values;
 
     #[test]
     fn extents_equal_those_of_a_full_scan() {
-        let mut pyramid = Pyramid::default();
+        let mut all = Values::default();
         let value = |index: u64| match index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40 {
             hash if hash.is_multiple_of(7) => f64::NAN,
             hash if hash.is_multiple_of(11) => f64::INFINITY,
@@ -625,13 +596,12 @@ mod pyramid_tests {
                     if start > end || end > length as usize {
                         continue;
                     }
-                    let finite: Vec<f64> =
-                        pyramid.values()[start..end].iter().copied().filter(|v| v.is_finite()).collect();
+                    let finite: Vec<f64> = all.values()[start..end].iter().copied().filter(|v| v.is_finite()).collect();
                     let plain = finite.iter().copied().reduce(f64::min).zip(finite.iter().copied().reduce(f64::max));
-                    assert_eq!(pyramid.extent(start..end), plain.map(|(low, high)| [low, high]), "{start}..{end}");
+                    assert_eq!(all.extent(start..end), plain.map(|(low, high)| [low, high]), "{start}..{end}");
                 }
             }
-            pyramid.push(value(length));
+            all.push(value(length));
         }
     }
 }

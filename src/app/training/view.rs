@@ -7,10 +7,10 @@ use valleyscope_experiments::run::CapacityReport;
 use valleyscope_experiments::view::Pen;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::workload::{DataStatus, DeviceChoice};
-use valleyscope_runs::{NotesEdit, RunCommand, RunFolder};
+use valleyscope_runs::{Notes, NotesEdit, RunCommand, RunFolder};
 
 use super::detail::RunAction;
-use super::dialogs::{Dialog, DialogDecision, RunQuestion};
+use super::dialogs::{Dialog, RunDecision, RunQuestion, training_after};
 use super::editor::{Feasibility, ForkPoint, GRID, TrainingFault};
 use super::list::{ListInput, RunsAction, line_with_name};
 use super::panel::TrainingPanel;
@@ -22,6 +22,7 @@ use super::worker::{WorkerAction, WorkerState};
 use super::{controls, detail, list, queue};
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::export::ExportKind;
+use crate::app::shell::files::Purpose;
 use crate::app::shell::jobs::Job;
 use crate::app::shell::presets::PresetCatalog;
 use crate::app::shell::window::WindowLayout;
@@ -103,7 +104,8 @@ impl TrainingPanel {
             let color = ui.visuals().error_fg_color;
             ui.add(Label::new(RichText::new(read_error).color(color)).selectable(true).wrap());
         }
-        let input = ListInput { listed: &self.listed, selected: &self.selected, pens: &self.pens };
+        let selected = self.selected();
+        let input = ListInput { listed: &self.listed, selected: &selected, pens: &self.pens };
         let (sort, hides_curves) = (&mut self.table.choices.sort, &mut self.charts.choices.only_found);
         let action = self.list.ui(ui, input, sort, hides_curves);
         self.handle(ui.ctx(), action, requests);
@@ -244,7 +246,7 @@ impl TrainingPanel {
     fn run_details(&mut self, ui: &mut Ui, run: &Summary, requests: &mut Requests) {
         ui.add_space(4.0);
         let detail = self.detail.as_ref().filter(|(of, _)| *of == run.run).map(|(_, detail)| detail);
-        let chosen = self.selected.iter().filter_map(|run| self.listed.find(run.path()));
+        let chosen = self.chosen.iter().filter_map(|path| self.listed.find(path));
         let writers: Vec<&Summary> = chosen.filter(|run| run.writes_text).collect();
         let pen = self.pens.of(run);
         let curves: Vec<(&RunCurves, Pen)> = self.drawn.iter().map(|drawn| (drawn, self.pen(&drawn.runs[0]))).collect();
@@ -273,7 +275,7 @@ impl TrainingPanel {
                         text: format!("{}\n{}", run.in_full(), folder.path().display()),
                         warnings: vec![lost],
                         answers: ["Resume it here", "Leave it"],
-                        decision: DialogDecision::Resume(folder),
+                        decision: RunDecision::Resume(folder),
                     }));
                 }
                 None => self.threads().jobs.resume(folder),
@@ -308,19 +310,24 @@ impl TrainingPanel {
 
     fn show_dialog(&mut self, ctx: &Context) {
         self.worker_card.confirm_install(ctx, &self.paths);
-        let Some(decision) = self.dialog.as_mut().and_then(|dialog| dialog.show(ctx)) else { return };
-        self.dialog = None;
+        let Some(is_agreed) = self.dialog.as_mut().and_then(|dialog| dialog.show(ctx)) else { return };
+        let Some(dialog) = self.dialog.take().filter(|_| is_agreed) else { return };
         let jobs = &self.threads().jobs;
-        match decision {
-            DialogDecision::Edit(run, edits) => jobs.send(WatcherCommand::Edit(vec![run], edits)),
-            DialogDecision::Trash(runs) => jobs.trash(runs),
-            DialogDecision::Resume(run) => jobs.resume(run),
-            DialogDecision::Remove(runs) => jobs.remove(runs),
-            DialogDecision::Fork { run, step, training } => {
-                let point = ForkPoint { run: run.path().to_owned(), step };
-                self.editor.fork(*training, run.stem(), point);
+        match dialog {
+            Dialog::Describe { run, notes: Notes { title, note, .. }, .. } => {
+                let edits = vec![NotesEdit::Title(title), NotesEdit::Note(note)];
+                jobs.send(WatcherCommand::Edit(vec![run], edits));
             }
-            DialogDecision::Cancelled => {}
+            Dialog::Fork { run, training, changes, steps, chosen, .. } => {
+                let step = steps[chosen];
+                let training = training_after(&training, &changes, step).unwrap_or(*training);
+                self.editor.fork(training, run.stem(), ForkPoint { run: run.path().to_owned(), step });
+            }
+            Dialog::Ask(RunQuestion { decision, .. }) => match decision {
+                RunDecision::Trash(runs) => jobs.trash(runs),
+                RunDecision::Resume(run) => jobs.resume(run),
+                RunDecision::Remove(runs) => jobs.remove(runs),
+            },
         }
     }
 }
@@ -364,7 +371,8 @@ pub(super) fn silent_worker_warning(run: &Summary) -> Option<String> {
 
 impl TrainingPanel {
     pub(super) fn runs_table(&mut self, ui: &mut Ui, requests: &mut Requests) {
-        let input = ListInput { listed: &self.listed, selected: &self.selected, pens: &self.pens };
+        let selected = self.selected();
+        let input = ListInput { listed: &self.listed, selected: &selected, pens: &self.pens };
         let action = self.table.ui(ui, &mut self.list.search, &input);
         self.handle(ui.ctx(), action, requests);
     }
@@ -397,16 +405,17 @@ impl TrainingPanel {
                 self.table_export = Some(TrainingExport::Runs(runs, lines));
                 requests.actions.push(Action::Export(Some(ExportKind::Data)));
             }
-            Some(RunsAction::Import) => requests.actions.push(Action::ChooseRunsFolder { follows: false }),
-            Some(RunsAction::Follow) => requests.actions.push(Action::ChooseRunsFolder { follows: true }),
+            Some(RunsAction::Import { follows }) => {
+                requests.actions.push(Action::Choose(Box::new(Purpose::Runs { follows })));
+            }
             Some(RunsAction::Unfollow(folder)) => drop(self.table.followed.remove(&folder)),
         }
     }
 
     fn show_together(&mut self, runs: Vec<RunFolder>, is_shown: bool) {
-        self.selected.retain(|selected| !runs.contains(selected));
+        self.chosen.retain(|path| runs.iter().all(|run| run.path() != path));
         if is_shown {
-            self.selected.extend(runs);
+            self.chosen.extend(runs.iter().map(|run| run.path().to_owned()));
         }
         self.sync_selection();
     }
@@ -435,7 +444,7 @@ impl TrainingPanel {
                 format!("{} runs, with their curves and checkpoints:\n{}", runs.len(), names(runs)),
             ),
         };
-        let decision = DialogDecision::Trash(deleted.iter().map(|run| run.run.clone()).collect());
+        let decision = RunDecision::Trash(deleted.iter().map(|run| run.run.clone()).collect());
         let warnings = stays.into_iter().chain(lost).collect();
         self.dialog = Some(Dialog::Ask(RunQuestion { heading, text, warnings, answers, decision }));
     }

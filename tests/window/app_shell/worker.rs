@@ -372,10 +372,10 @@ fn what_is_shown_stays_so_when_others_are_begun() {
     app.until("its end", |_| status(&before) == Status::Finished);
     app.button("Start all trainings of the preset");
     let first = at_work(&mut app, &folder, 2);
-    app.until("both curves", |app| *app.state().training().selected() == [before.clone(), first.clone()]);
+    app.until("both curves", |app| app.state().training().selected() == [before.clone(), first.clone()]);
     end(&first, Event::Finished);
     let second = at_work(&mut app, &folder, 3);
-    app.until("all", |app| *app.state().training().selected() == [before.clone(), first.clone(), second.clone()]);
+    app.until("all", |app| app.state().training().selected() == [before.clone(), first.clone(), second.clone()]);
     end(&second, Event::Finished);
 }
 

@@ -289,11 +289,11 @@ impl RunTable {
             self.columns_menu(ui);
             self.groups_menu(ui);
             if ui.button("Import runs…").on_hover_text("Read runs of other programs or machines").clicked() {
-                action = Some(RunsAction::Import);
+                action = Some(RunsAction::Import { follows: false });
             }
             let follow = ui.button("Follow a folder…");
             if follow.on_hover_text("Read runs of other programs, and their new points as they are written").clicked() {
-                action = Some(RunsAction::Follow);
+                action = Some(RunsAction::Import { follows: true });
             }
             for folder in self.followed.keys() {
                 let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
