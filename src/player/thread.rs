@@ -292,9 +292,9 @@ impl Pace {
         Pace { playing: false, is_held: false, speed: PlaybackPace::default(), ahead: 0, due: 0.0, last: now }
     }
 
-    /// Returns the steps a second. A rate that is NaN or too small becomes the slowest.
+    /// Returns the steps a second, within the limits of a pace.
     fn rate(&self) -> f64 {
-        self.speed.steps_per_sec.max(PlaybackPace::SLOWEST).min(PlaybackPace::FASTEST)
+        self.speed.steps_per_sec.clamp(PlaybackPace::SLOWEST, PlaybackPace::FASTEST)
     }
 
     pub(super) fn play(&mut self) {

@@ -7,8 +7,7 @@ use tch::{TchError, Tensor};
 use valleyscope_engine::expression::{Graph, Input, Node, NodeId, Op, Tape, Traced};
 use valleyscope_engine::lanes::Arithmetic;
 use valleyscope_engine::optimizer::{
-    Algebra, AverageWeight, Batch, BiasCorrection, Numbers, Rates, RatioCorrection, Rule, RuleInput, RuleSpec,
-    TracedBatch,
+    AverageWeight, Batch, BiasCorrection, Numbers, Rates, RatioCorrection, Rule, RuleInput, RuleSpec, TracedBatch,
 };
 
 use super::error::TrainError;

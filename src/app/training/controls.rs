@@ -83,7 +83,7 @@ fn grid(ui: &mut Ui, editor: &mut TrainingEditor) {
             let help = "Values with commas between them, or FROM..TO:COUNT, with :log for equal quotients";
             let name = format!("Values of {setting}");
             form::line(ui, label, help, |ui| {
-                let field = TypedField { name: &name, width: ui.available_width() - form::BUTTON_SIDE - 24.0 };
+                let field = TypedField { name: &name, width: ui.available_width() - form::BUTTON_SIDE - 15.0 };
                 let read = |text: &str| format!("{setting}={text}").parse::<Variation>();
                 if let Some(entered) = field.show_text(ui, text, read).entered {
                     let mut grid = grid.clone();
@@ -104,7 +104,8 @@ fn grid(ui: &mut Ui, editor: &mut TrainingEditor) {
                 changed = Some(GridPreset { seeds, ..grid.clone() });
             }
         });
-        ui.label(RichText::new(format!("{} trainings", grouped(grid.count() as u64))).small().weak());
+        let text = format!("{} = {} trainings", editor.preset().varied().join(" × "), grouped(grid.count() as u64));
+        ui.add(Label::new(RichText::new(text).small().weak()).wrap());
     } else {
         ui.label(RichText::new("Train all combinations of some values.").small().weak());
     }

@@ -1,9 +1,7 @@
 //! The tab without runs: starting a training, watching one's own, and an example of the curves.
 
 use egui::{Frame, Label, RichText, TextStyle, Ui};
-use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::view::Pen;
-use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_runs::{Event, EventRecord, RunHistory};
 
 use super::charts::Charts;
@@ -12,11 +10,9 @@ use super::names::{Name, NamedCurves};
 use super::panel::TrainingPanel;
 use super::plotter::RunCurves;
 use super::summary::color_of_rule;
-use super::view::NOT_READY;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::files::Purpose;
 use crate::app::widgets::form::framed;
-use crate::app::widgets::theme::large_primary_button;
 
 /// The events of recorded runs, one run after another, which `assets/examples/make_runs.py` has written.
 const RECORDED: &[u8] = include_bytes!("../../../assets/examples/runs.jsonl");
@@ -100,31 +96,13 @@ impl TrainingPanel {
         ui.add(Label::new(RichText::new(training.title()).strong()).truncate());
         ui.add(Label::new(training.description()).wrap());
         ui.add_space(6.0);
-        // A row centres the text of its buttons.
-        ui.horizontal(|ui| self.start_button(ui, requests));
-    }
-
-    fn start_button(&mut self, ui: &mut Ui, requests: &mut Requests) {
-        if self.worker_card.can_install(&self.worker, &self.paths) {
-            if self.charts.is_presented {
-                return;
-            }
-            let install = ui.add(large_primary_button(ui, "Install the worker…"));
-            let help = "Training needs a second program, the worker, and PyTorch’s libraries";
-            let install = install.on_hover_text(help).accessible_name("Install the training worker");
-            self.worker_card.asking |= install.clicked();
-            return;
+        let (is_ready, is_presented) = (self.worker.handshake().is_some(), self.charts.is_presented);
+        if !is_presented {
+            self.worker_card(ui, requests);
         }
-        let can_start = self.can_start(self.fault().is_none());
-        let all = if let Preset::Grid(grid) = self.editor.preset() { Some(grid.count() as u64) } else { None };
-        let text = all.map_or_else(|| "Start".to_owned(), |count| format!("Start all {}", grouped(count)));
-        let start = ui.add_enabled(can_start, large_primary_button(ui, &text));
-        let why = if self.worker.handshake().is_none() { NOT_READY } else { "See the controls" };
-        if start.on_disabled_hover_text(why).accessible_name("Start this training").clicked() {
-            match all {
-                Some(_) => self.queue_all(requests),
-                None => self.start(),
-            }
+        if is_ready || is_presented {
+            // A row centres the text of its buttons.
+            ui.horizontal(|ui| self.start_buttons(ui, true, requests));
         }
     }
 }

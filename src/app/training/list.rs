@@ -91,6 +91,11 @@ impl List {
         let ListInput { listed, selected, pens } = input;
         let runs = &listed.runs;
         let mut chosen = None;
+        if runs.is_empty() && self.search.is_empty() {
+            let text = if listed.generation == 0 { "Reading the runs…" } else { "No runs yet." };
+            ui.add(Label::new(RichText::new(text).weak()).wrap());
+            return None;
+        }
         ui.horizontal(|ui| {
             let table = ui.button("Table").on_hover_text("Show all runs in a table: columns, filters, groups");
             if table.accessible_name("Show the table of runs").clicked() {
@@ -106,10 +111,7 @@ impl List {
         self.search.ui(ui, listed, f32::INFINITY);
         self.search.mistake(ui);
         self.find(listed, sort);
-        if runs.is_empty() {
-            let text = if listed.generation == 0 { "Reading the runs…" } else { "No runs yet." };
-            ui.add(Label::new(RichText::new(text).weak()).wrap());
-        } else if self.found.is_empty() {
+        if self.found.is_empty() {
             let text = format!("None of {} runs matches the search.", runs.len());
             ui.add(Label::new(RichText::new(text).weak()).wrap());
         }

@@ -28,6 +28,7 @@ use crate::app::shell::presets::PresetCatalog;
 use crate::app::shell::window::WindowLayout;
 use crate::app::shell::window::{Edge, PanelSizes, SidePanel};
 use crate::app::widgets::form::{small_button, with_quotes};
+use crate::app::widgets::theme::large_primary_button;
 use crate::runs::run_column;
 
 pub(super) const NOT_READY: &str = "The training worker is not ready";
@@ -115,20 +116,30 @@ impl TrainingPanel {
         let training = self.training();
         self.data_status.update(ui.ctx(), training.as_ref(), self.worker.handshake(), self.paths.runs.as_deref());
         let fault = self.fault();
-        self.start_bar(ui, fault.as_ref(), requests);
-        ui.separator();
+        let has_nothing_above = self.has_no_runs() && self.worker.handshake().is_none() && fault.is_none();
+        if !has_nothing_above {
+            self.start_bar(ui, fault.as_ref(), requests);
+            ui.separator();
+        }
         // Each preset has its own scroll position.
         let id = ("training controls", self.editor.presets.saved_state_number());
         ScrollArea::vertical().auto_shrink(false).id_salt(id).show(ui, |ui| {
-            match self.worker_card.ui(ui, &self.worker, &self.paths, self.has_no_runs(), requests) {
-                Some(WorkerAction::CheckAgain) => self.check_worker(),
-                Some(WorkerAction::Cancel) => self.threads().jobs.cancel_install(),
-                None => {}
+            // Without runs, the card that starts a training has it.
+            if !self.has_no_runs() {
+                self.worker_card(ui, requests);
             }
             let found = self.data_status.of(training.as_ref());
             let known = controls::SetupStatus { worker: &self.worker, fault: fault.as_ref(), found };
             controls::show(ui, &mut self.editor, &mut self.pins, known, catalog, requests);
         });
+    }
+
+    pub(super) fn worker_card(&mut self, ui: &mut Ui, requests: &mut Requests) {
+        match self.worker_card.ui(ui, &self.worker, &self.paths, requests) {
+            Some(WorkerAction::CheckAgain) => self.check_worker(),
+            Some(WorkerAction::Cancel) => self.threads().jobs.cancel_install(),
+            None => {}
+        }
     }
 
     fn training(&self) -> Option<Preset> {
@@ -144,25 +155,10 @@ impl TrainingPanel {
 
     fn start_bar(&mut self, ui: &mut Ui, fault: Option<&TrainingFault>, requests: &mut Requests) {
         ui.add_space(4.0);
-        let trainings = self.editor.preset().base().trainings();
-        let grid = if let Preset::Grid(grid) = self.editor.preset() { Some(grid.count()) } else { None };
-        let has_worker = self.worker.handshake().is_some();
         ui.horizontal_wrapped(|ui| {
-            let can_start = self.can_start(fault.is_none());
-            // Without runs and worker, the large button is the only one.
-            if !(self.has_no_runs() && matches!(self.worker, WorkerState::Missing(_))) {
-                if grid.is_none() {
-                    let mut start = ui.add_enabled(can_start, Button::new(RichText::new("Start").strong()));
-                    if !has_worker {
-                        start = start.on_disabled_hover_text(NOT_READY);
-                    }
-                    if start.accessible_name("Start the training").clicked() {
-                        self.start();
-                    }
-                }
-                if grid.is_some() || trainings.len() > 1 {
-                    self.start_all(ui, grid.unwrap_or(trainings.len()), &trainings, fault.is_none(), requests);
-                }
+            // Without runs, the large buttons are the only ones.
+            if !self.has_no_runs() {
+                self.start_buttons(ui, false, requests);
             }
             if let Some(handshake) = self.worker.handshake() {
                 let cuda = handshake.cuda.as_ref().map_or_else(|| "no CUDA".to_owned(), |cuda| format!("CUDA {cuda}"));
@@ -181,12 +177,36 @@ impl TrainingPanel {
         }
     }
 
-    pub(super) fn can_start(&self, is_sound: bool) -> bool {
+    /// Shows the buttons that start the chosen training, or all of a preset of several.
+    pub(super) fn start_buttons(&mut self, ui: &mut Ui, are_large: bool, requests: &mut Requests) {
+        let trainings = self.editor.preset().base().trainings();
+        let grid = if let Preset::Grid(grid) = self.editor.preset() { Some(grid.count()) } else { None };
+        let (has_worker, is_sound) = (self.worker.handshake().is_some(), self.fault().is_none());
+        let button = |ui: &Ui, text: &str| match are_large {
+            true => large_primary_button(ui, text),
+            false => Button::new(RichText::new(text).strong()),
+        };
+        if grid.is_none() {
+            let button = button(ui, "Start");
+            let start = ui.add_enabled(self.can_start(is_sound), button);
+            let start = start.on_disabled_hover_text(if has_worker { "See the controls" } else { NOT_READY });
+            if start.accessible_name("Start the training").clicked() {
+                self.start();
+            }
+        }
+        if grid.is_some() || trainings.len() > 1 {
+            let text = format!("Start all {}", grouped(grid.unwrap_or(trainings.len()) as u64));
+            let button = if grid.is_some() { button(ui, &text) } else { Button::new(text) };
+            self.start_all(ui, button, &trainings, is_sound, requests);
+        }
+    }
+
+    fn can_start(&self, is_sound: bool) -> bool {
         self.worker.handshake().is_some() && is_sound && !self.forks
     }
 
     /// Starts the chosen training of the preset.
-    pub(super) fn start(&mut self) {
+    fn start(&mut self) {
         let trainings = self.editor.named_trainings().unwrap_or_default();
         let Some(one) = trainings.into_iter().nth(self.editor.chosen()) else { return };
         let saved = self.editor.presets.saved_state();
@@ -195,12 +215,18 @@ impl TrainingPanel {
         self.threads().jobs.train(one, stem, fork);
     }
 
-    fn start_all(&self, ui: &mut Ui, count: usize, trainings: &[Preset], is_sound: bool, requests: &mut Requests) {
+    fn start_all(
+        &self,
+        ui: &mut Ui,
+        button: Button<'_>,
+        trainings: &[Preset],
+        is_sound: bool,
+        requests: &mut Requests,
+    ) {
         let has_worker = self.worker.handshake().is_some();
         let faults = trainings.iter().map(|one| missing_device(one, &self.worker));
         let fault_of_one = faults.zip(1..).find_map(|(fault, number)| Some(format!("Run {number}: {}", fault?)));
-        let text = format!("Start all {}", grouped(count as u64));
-        let all = ui.add_enabled(has_worker && is_sound && fault_of_one.is_none(), Button::new(text));
+        let all = ui.add_enabled(has_worker && is_sound && fault_of_one.is_none(), button);
         let help = "Add the trainings to the queue, which trains them one after another. It goes on with the next start \
                     of the window, or with `valleyscope queue run`.";
         let mut all = all.on_hover_text(help);
@@ -213,7 +239,7 @@ impl TrainingPanel {
     }
 
     /// Adds all trainings of the preset to the queue.
-    pub(super) fn queue_all(&self, requests: &mut Requests) {
+    fn queue_all(&self, requests: &mut Requests) {
         let (Some(threads), Some(worker)) = (&self.threads, self.worker.handshake()) else { return };
         match self.editor.named_trainings() {
             Ok(all) => {

@@ -14,6 +14,7 @@ use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::jobs::Job;
 use crate::app::shell::messages::Question;
 use crate::app::widgets::form;
+use crate::app::widgets::theme::large_primary_button;
 use crate::runs::MetricAliases;
 
 /// The paths of runs and of the worker, and its installation.
@@ -94,20 +95,18 @@ pub(super) struct WorkerCard {
 }
 
 impl WorkerCard {
-    /// Shows the state of the worker. `has_button` is whether a button elsewhere can install it.
+    /// Shows the state of the worker, and how to install it.
     pub(super) fn ui(
         &mut self,
         ui: &mut Ui,
         worker: &WorkerState,
         paths: &TrainingPaths,
-        has_button: bool,
         requests: &mut Requests,
     ) -> Option<WorkerAction> {
         if let Some(installation) = self.installation.as_ref().filter(|installation| installation.is_at_work()) {
             return at_work(ui, installation, requests);
         }
         let can_be_set_up = paths.can_be_set_up();
-        let has_button = has_button && self.can_install(worker, paths);
         let (heading, reason) = match worker {
             WorkerState::Ready(handshake) => {
                 if let Some(problem) = &handshake.problem {
@@ -137,7 +136,7 @@ impl WorkerCard {
             let help = "Training needs a second program, the worker, and PyTorch's libraries. Existing runs can be \
                         viewed without them.";
             ui.add(Label::new(RichText::new(help).small().weak()).wrap());
-            if can_be_set_up && paths.install.is_some() && !has_button {
+            if can_be_set_up && paths.install.is_some() {
                 self.button(ui);
             }
             ui.add(Label::new(RichText::new(manual_instructions(paths)).small().weak()).wrap());
@@ -149,16 +148,9 @@ impl WorkerCard {
         wanted
     }
 
-    /// Whether the worker is not installed, and can be installed here.
-    pub(super) fn can_install(&self, worker: &WorkerState, paths: &TrainingPaths) -> bool {
-        let is_busy = self.beginning.is_some() || self.installation.as_ref().is_some_and(Installation::is_at_work);
-        matches!(worker, WorkerState::Missing(_)) && paths.can_be_set_up() && paths.install.is_some() && !is_busy
-    }
-
     fn button(&mut self, ui: &mut Ui) {
         ui.horizontal(|ui| {
-            let text = RichText::new("Install…").strong();
-            let install = ui.add_enabled(self.beginning.is_none(), Button::new(text));
+            let install = ui.add_enabled(self.beginning.is_none(), large_primary_button(ui, "Install the worker…"));
             self.asking |= install.accessible_name("Install the training worker").clicked();
             if self.beginning.is_some() {
                 ui.label(RichText::new("Starting the set-up…").small().weak());
@@ -229,7 +221,7 @@ fn manual_instructions(paths: &TrainingPaths) -> String {
         _ if !paths.can_be_set_up() => {
             "Another worker is in use. This command installs one in Valleyscope's source folder:".to_owned()
         }
-        Some(install) => format!("Or run this command in {}:", install.folder.display()),
+        Some(install) => format!("Instead, you can run this command in {}:", install.folder.display()),
         None => "This program does not find its source folder, so it cannot install the worker itself. Run this \
                  command in a copy of Valleyscope's source folder; it first shows how much it will download:"
             .to_owned(),

@@ -118,7 +118,7 @@ fn arrows_move_through_the_table_and_enter_opens_a_run() {
     app.key(Key::Enter);
     let selected = app.state().training().selected();
     let opened = app.state().training().runs().iter().find(|run| run.title == order[2]).expect("it is listed");
-    assert_eq!(selected, [opened.run.clone()]);
+    assert_eq!(selected, std::slice::from_ref(&opened.run));
     assert!(app.harness.query_by_label("Table of runs").is_none());
 }
 

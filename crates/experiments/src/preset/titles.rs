@@ -54,7 +54,7 @@ impl Preset {
     }
 
     /// Lists what varies in a grid, such as `5 learning rates` and `3 seeds`; nothing for another preset.
-    fn varied(&self) -> Vec<String> {
+    pub fn varied(&self) -> Vec<String> {
         let Preset::Grid(grid) = self else { return Vec::new() };
         let values = |Variation { setting, values, .. }: &Variation| {
             let name = setting.rsplit('.').next().unwrap_or(setting).replace('_', " ");
