@@ -91,15 +91,14 @@ impl List {
         let ListInput { listed, selected, pens } = input;
         let runs = &listed.runs;
         let mut chosen = None;
-        if runs.is_empty() && self.search.is_empty() {
-            let text = if listed.generation == 0 { "Reading the runs…" } else { "No runs yet." };
-            ui.add(Label::new(RichText::new(text).weak()).wrap());
-            return None;
-        }
+        let has_none = runs.is_empty() && self.search.is_empty();
         ui.horizontal(|ui| {
             let table = ui.button("Table").on_hover_text("Show all runs in a table: columns, filters, groups");
             if table.accessible_name("Show the table of runs").clicked() {
                 chosen = Some(RunsAction::ShowTable(true));
+            }
+            if has_none {
+                return;
             }
             order_choice(ui, sort, &listed.columns);
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
@@ -108,6 +107,11 @@ impl List {
                 switch.accessible_name("Search the plots, too");
             });
         });
+        if has_none {
+            let text = if listed.generation == 0 { "Reading the runs…" } else { "No runs yet." };
+            ui.add(Label::new(RichText::new(text).weak()).wrap());
+            return chosen;
+        }
         self.search.ui(ui, listed, f32::INFINITY);
         self.search.mistake(ui);
         self.find(listed, sort);
