@@ -232,7 +232,7 @@ fn drawn(harness: &Harness<'_, Stage>) -> Vec<String> {
 fn plots_at_step_0_have_the_axes_of_the_run_to_come() {
     let harness = at_step(SimulationSpec { steps: Some(800), ..three_optimizers(20) }, 0);
     let texts = drawn(&harness);
-    for expected in ["800", "−0.1"] {
+    for expected in ["800", "−0.2"] {
         assert!(texts.iter().any(|text| text == expected), "no {expected} in {texts:?}");
     }
     assert!(!texts.iter().any(|text| text.contains('.') && text.contains("×10")), "{texts:?}");

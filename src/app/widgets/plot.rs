@@ -387,7 +387,8 @@ fn spread(wanted: &[f32], line: f32, range: Rangef) -> Vec<Option<f32>> {
         let sorted: Vec<f32> = order.iter().map(|index| range.clamp(wanted[*index])).collect();
         let heights = apart(&sorted, line, range);
         let fits = |(height, wanted): (&f32, &f32)| (height - wanted).abs() <= FARTHEST_NAME * line;
-        if order.len() <= 2 || heights.iter().zip(&sorted).all(fits) {
+        let has_room = line * (order.len() as f32 - 1.0) <= range.span();
+        if order.len() <= 2 || has_room && heights.iter().zip(&sorted).all(fits) {
             let mut found = vec![None; wanted.len()];
             order.iter().zip(&heights).for_each(|(index, height)| found[*index] = Some(*height));
             return found;

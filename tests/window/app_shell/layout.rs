@@ -122,7 +122,7 @@ fn the_usual_plots_are_seen_without_scrolling_in_a_small_window() {
     for plot in ["loss L", "depth u", "spread |v|", "effective step size"] {
         let rect = app.harness.get_by_label(&format!("Plot of {plot}")).rect();
         assert!(rect.bottom() <= end, "the plot of {plot} at {rect} ends below {end}");
-        assert!(rect.height() > 50.0, "{rect}");
+        assert!(rect.height() > 45.0, "{rect}");
     }
     let dash = app.harness.output().shapes.iter().any(|clipped| match &clipped.shape {
         Shape::Text(text) => text.galley.text() == "—",

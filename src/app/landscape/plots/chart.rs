@@ -8,7 +8,6 @@ use valleyscope_experiments::view::ticks::{grouped, significant};
 use valleyscope_experiments::view::{AxisScale, Dash, DiagnosticInfo, DiagnosticMetric};
 
 use crate::app::landscape::branches::{MarkedChanges, branch_curve_opacity};
-use crate::app::widgets::icons::text_color;
 use crate::app::widgets::plot::{
     CurveEnd, LeavingCurve, PlotAxis, PlotFrame, PlotPainter, ShownPlot, beyond, describe, readout,
 };
@@ -22,10 +21,10 @@ const BRANCH_WIDTH: f32 = 1.1;
 /// The lengths of the dashes and gaps of the line of a mark, in points.
 const MARK_DASH: [f32; 2] = [4.0, 2.47];
 
-/// The height of the strip above a plot that shows who is ahead, in heights of small letters.
+/// The height of a strip above a plot that shows who is ahead, in heights of small letters.
 const STRIP: f32 = 1.3;
-/// The height of the lowest plot that has the strip, in heights of small letters.
-const LOWEST_WITH_STRIP: f32 = 4.0;
+/// The height of the lowest plot that has a strip, in heights of small letters.
+const LOWEST_WITH_STRIP: f32 = 2.0;
 const STRIP_OPACITY: f32 = 0.3;
 /// The space beside a caption in the strip, in points.
 const CAPTION_GAP: f32 = 2.0;
@@ -75,7 +74,8 @@ pub(super) struct Chart<'a> {
     /// The position of the shown step; `None` for the last one.
     pub cursor: Option<f64>,
     pub marks: Vec<&'a ChartMark>,
-    pub leads: Vec<ChartLead>,
+    /// The strips above the plot, one for each simulation: its letter among several, and who is ahead.
+    pub strips: Vec<(String, Vec<ChartLead>)>,
 }
 
 /// An interval of steps in which an optimizer is ahead of all others, or some that are equally far, or none.
@@ -99,22 +99,13 @@ impl ChartLead {
         format!("{who} ahead from step {from} to {to}")
     }
 
-    /// Returns the longer and the shorter caption of the interval.
-    fn captions(&self) -> [String; 2] {
-        match self.names.len() {
-            0 => ["no clear leader", "none"].map(str::to_owned),
-            1 => [self.names[0].clone(), self.names[0].clone()],
-            _ => [self.names.join(" ≈ "), "tie".to_owned()],
-        }
+    fn caption(&self) -> String {
+        if self.names.is_empty() { "no clear leader".to_owned() } else { self.names.join(" ≈ ") }
     }
+}
 
-    /// Returns the longest caption that fits into the interval in a chart of this width in points, if one does.
-    fn caption(&self, chart: &Chart<'_>, width: f32, width_of: impl Fn(&str) -> f32) -> Option<String> {
-        let [from, to] = chart.x;
-        let [left, right] = self.positions.map(|position| position.clamp(from, to));
-        let room = (right - left) / (to - from) * f64::from(width);
-        self.captions().into_iter().find(|caption| f64::from(width_of(caption) + CAPTION_GAP) < room)
-    }
+fn lead_at(leads: &[ChartLead], position: f64) -> Option<&ChartLead> {
+    leads.iter().find(|lead| (lead.positions[0]..=lead.positions[1]).contains(&position))
 }
 
 /// The mark of changed settings on the axis of steps, or of a step that a lesson names.
@@ -147,12 +138,12 @@ impl Chart<'_> {
         };
         let y = self.y.unwrap_or_else(fitted);
         let mut size = ui.available_size() - vec2(self.gutter, 0.0);
-        let (font, area) = (TextStyle::Small.resolve(ui.style()), PlotFrame::area(size));
-        let fits = |lead: &ChartLead| lead.caption(self, area.x, |text| text_width(ui, &font, text)).is_some();
-        let has_strip = area.y >= LOWEST_WITH_STRIP * font.size && self.leads.iter().any(fits);
-        if has_strip {
-            ui.add_space(STRIP * font.size);
-            size.y -= STRIP * font.size;
+        let font = TextStyle::Small.resolve(ui.style());
+        let height = STRIP * font.size * self.strips.len() as f32;
+        let has_strips = PlotFrame::area(size).y >= LOWEST_WITH_STRIP * font.size + height;
+        if has_strips {
+            ui.add_space(height);
+            size.y -= height;
         }
         let [x_scale, y_scale] = self.scales;
         let frame = PlotFrame {
@@ -186,8 +177,10 @@ impl Chart<'_> {
                 plot.line(&plot.upright(position), Stroke::new(1.5, cursor), Dash::Solid);
             }
         });
-        if has_strip {
-            self.strip(ui, &shown, &font);
+        if has_strips {
+            for row in 0..self.strips.len() {
+                self.strip(ui, &shown, &font, row);
+            }
         }
         if self.gutter > 0.0 && PlotFrame::area(size).y > 1.7 * font.size {
             let ends = self.series.iter().filter_map(|series| self.end(series, y));
@@ -243,14 +236,17 @@ impl Chart<'_> {
         }
     }
 
-    /// Draws the strip above a plot, in the colours of those who are ahead, with the captions that fit.
-    fn strip(&self, ui: &mut Ui, shown: &ShownPlot, font: &FontId) {
-        let frame = *shown.transform.frame();
-        let area = Rect::from_x_y_ranges(frame.x_range(), frame.top() - STRIP * font.size..=frame.top() - 1.0);
+    /// Draws a strip above a plot, in the colours of those who are ahead, with the captions that fit.
+    fn strip(&self, ui: &mut Ui, shown: &ShownPlot, font: &FontId, row: usize) {
+        let (frame, (letter, leads)) = (*shown.transform.frame(), &self.strips[row]);
+        let bottom = frame.top() - STRIP * font.size * (self.strips.len() - 1 - row) as f32 - 1.0;
+        let area = Rect::from_x_y_ranges(frame.x_range(), bottom + 1.0 - STRIP * font.size..=bottom);
         let (painter, neutral) = (ui.painter(), ui.visuals().text_color());
-        let heading = area.left_center() - vec2(4.0, 0.0);
-        painter.text(heading, Align2::RIGHT_CENTER, "best L", font.clone(), ui.visuals().weak_text_color());
-        for lead in &self.leads {
+        // The label of the topmost tick is below.
+        let heading = area.left_center() - vec2(4.0, 1.5);
+        let weak = ui.visuals().weak_text_color();
+        painter.text(heading, Align2::RIGHT_CENTER, format!("best L{letter}"), font.clone(), weak);
+        for lead in leads {
             let x_of = |position: f64| shown.transform.position_from_point(&PlotPoint::new(position, 0.0)).x;
             let [from, to] = lead.positions.map(|position| area.x_range().clamp(x_of(position)));
             let none = [neutral.gamma_multiply(0.5)];
@@ -261,27 +257,18 @@ impl Chart<'_> {
                 let part = Rect::from_x_y_ranges(from..=to, top..=top + height);
                 painter.rect_filled(part, 0.0, color.gamma_multiply(STRIP_OPACITY));
             }
-            if let Some(caption) = lead.caption(self, area.width(), |text| text_width(ui, font, text)) {
-                let color = if let [color] = lead.colors[..] { text_color(color, ui.theme()) } else { neutral };
-                painter.text(
-                    pos2(0.5 * (from + to), area.center().y),
-                    Align2::CENTER_CENTER,
-                    caption,
-                    font.clone(),
-                    color,
-                );
+            let (caption, center) = (lead.caption(), pos2(0.5 * (from + to), area.center().y));
+            if text_width(ui, font, &caption) + CAPTION_GAP < to - from {
+                painter.text(center, Align2::CENTER_CENTER, caption, font.clone(), ui.visuals().strong_text_color());
             }
         }
-        let strip = ui.interact(area, shown.response.id.with("best"), Sense::hover());
-        if let Some(at) = strip.hover_pos()
-            && let Some(lead) = self.lead_at(shown.transform.value_from_position(at).x)
-        {
-            strip.on_hover_text(format!("{} (lowest mean loss).", lead.description()));
+        let strip = ui.interact(area, shown.response.id.with(("best", row)), Sense::hover());
+        if let Some(at) = strip.hover_pos() {
+            let at = shown.transform.value_from_position(at).x;
+            if let Some(lead) = lead_at(leads, at) {
+                strip.on_hover_text(format!("{} (lowest mean loss).", lead.description()));
+            }
         }
-    }
-
-    fn lead_at(&self, position: f64) -> Option<&ChartLead> {
-        self.leads.iter().find(|lead| (lead.positions[0]..=lead.positions[1]).contains(&position))
     }
 
     /// Returns where the curve of a series ends in view, if it does, for its name.
@@ -312,11 +299,12 @@ impl Chart<'_> {
                 plot.band(ends(|point| Some(point.envelope)), series.color.gamma_multiply(0.35));
             }
         }
+        let is_side_by_side = self.series.iter().any(|series| series.dash != Dash::Solid);
         let lines: Vec<Vec<Vec<[f64; 2]>>> = self.series.iter().map(|series| series.curve.line()).collect();
         for (index, ChartSeries { color, curve, dash: own_dash, .. }) in self.series.iter().enumerate() {
             let stroke = Stroke::new(CURVE_WIDTH, *color);
-            // Curves of the same simulation: those of others differ by their dashes.
-            let below = (0..index).filter(|other| self.series[*other].dash == *own_dash);
+            // Dashes distinguish simulations side by side.
+            let below = if is_side_by_side { 0..0 } else { 0..index };
             let below: Vec<&[Vec<[f64; 2]>]> = below.map(|other| lines[other].as_slice()).collect();
             for run in &lines[index] {
                 if let [only] = run[..] {
@@ -373,7 +361,8 @@ impl Chart<'_> {
         let is_averaged = self.series.iter().any(|series| series.buckets.iter().any(|bucket| bucket.steps > 1));
         let averaged = is_averaged.then(|| "Averaged over the steps that share a pixel.".to_owned());
         let changes = mark.map(|mark| mark.marked.hint());
-        let ahead = self.lead_at(hover).map(|lead| format!("{}.", lead.description()));
+        let ahead =
+            self.strips.iter().filter_map(|(_, leads)| Some(format!("{}.", lead_at(leads, hover)?.description())));
         let notes: Vec<String> = changes.into_iter().chain(ahead).chain(averaged).collect();
         let note = (!notes.is_empty()).then(|| notes.join("\n"));
         readout(response, &title, note.as_deref(), |ui| {
@@ -429,7 +418,7 @@ impl Chart<'_> {
         };
         let list = |series: &[ChartSeries<'_>]| series.iter().map(last).collect::<Vec<_>>().join(", ");
         let branches = self.branches.iter().map(|branch| format!("{}: {}", branch.label, list(&branch.series)));
-        let leads = self.leads.iter().map(ChartLead::description);
+        let leads = self.strips.iter().flat_map(|(_, leads)| leads).map(ChartLead::description);
         std::iter::once(list(&self.series)).chain(branches).chain(leads).collect::<Vec<_>>().join("; ")
     }
 }
@@ -461,9 +450,9 @@ mod tests {
         };
         let both = of(&["Signum", "FOCUS"]);
         assert_eq!(both.description(), "Signum and FOCUS are ahead from step 10 to 1\u{2009}200");
-        assert_eq!(both.captions(), ["Signum ≈ FOCUS", "tie"]);
-        assert_eq!(of(&["Adam"]).captions(), ["Adam", "Adam"]);
+        assert_eq!(both.caption(), "Signum ≈ FOCUS");
+        assert_eq!(of(&["Adam"]).caption(), "Adam");
         assert!(of(&[]).description().starts_with("No optimizer is clearly ahead"));
-        assert_eq!(of(&[]).captions()[0], "no clear leader");
+        assert_eq!(of(&[]).caption(), "no clear leader");
     }
 }

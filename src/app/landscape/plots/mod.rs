@@ -5,7 +5,7 @@ mod data;
 mod leads;
 mod toolbar;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chart::{BranchSeries, Chart, ChartLead, ChartMark, ChartSeries, pointed_at};
 pub(super) use data::TableContents;
@@ -14,7 +14,8 @@ use egui::{Color32, Rect, Sense, TextStyle, Ui, Vec2, vec2};
 use leads::{Lead, leads};
 use toolbar::temperature_control;
 use valleyscope_engine::landscape::LandscapeSpec;
-use valleyscope_engine::simulation::PlotRequest;
+use valleyscope_engine::simulation::{Bucket, PlotRequest};
+use valleyscope_experiments::preset::LETTERS;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{AutoScale, AxisScale, Camera, Dash, SymLog, Viewport};
 
@@ -84,8 +85,8 @@ pub struct DiagnosticsPanel {
 #[derive(Default)]
 struct Curves {
     metrics: Vec<MetricCurves>,
-    /// The intervals in which one of the shown ensembles is ahead; none side by side.
-    leads: Vec<Lead>,
+    /// The intervals in which one of the shown ensembles of a session is ahead, for each session with several.
+    leads: Vec<(usize, Vec<Lead>)>,
 }
 
 /// The curves of a metric on its axis.
@@ -228,8 +229,12 @@ impl DiagnosticsPanel {
             }
         };
         let shown = history.ensembles.iter().enumerate().filter(|(_, it)| !hidden.contains(&it.optimizer));
-        let shown: Vec<_> = shown.map(|(index, it)| (index, it.particles, it.buckets.as_slice())).collect();
-        let leads = if history.is_side_by_side() { Vec::new() } else { leads(&shown) };
+        let mut of_sessions: BTreeMap<usize, Vec<(usize, usize, &[Bucket])>> = BTreeMap::new();
+        for (index, it) in shown {
+            of_sessions.entry(it.session).or_default().push((index, it.particles, &it.buckets));
+        }
+        let races = of_sessions.iter().filter(|(_, ensembles)| ensembles.len() > 1);
+        let leads = races.map(|(session, ensembles)| (*session, leads(ensembles))).collect();
         self.curves = Curves { metrics: metrics.iter().map(curves_of).collect(), leads };
     }
 
@@ -385,17 +390,15 @@ impl DiagnosticsPanel {
         let cursor = cursor.filter(|position| position.is_finite());
         let x_scale = self.x_scale();
         let lead = |lead: &Lead| {
-            let leaders: Option<Vec<_>> =
-                lead.ensembles.iter().map(|index| style(self.history.ensembles.get(*index)?)).collect();
-            let (names, colors): (Vec<[String; 2]>, Vec<Color32>) = leaders?.into_iter().unzip();
+            let leaders = lead.ensembles.iter().filter_map(|index| self.history.ensembles.get(*index));
+            let (names, colors) = leaders.map(|it| (it.short_name(is_side_by_side), it.color(theme))).unzip();
             // Up to the step after the last one, at which the next interval begins.
             let positions = [lead.steps[0], lead.steps[1] + 1.0].map(|step| x_scale.position(step).max(x[0]));
-            Some(ChartLead {
-                names: names.into_iter().map(|[_, short]| short).collect(),
-                colors,
-                steps: lead.steps,
-                positions,
-            })
+            ChartLead { names, colors, steps: lead.steps, positions }
+        };
+        let strip = |(session, leads): &(usize, Vec<Lead>)| {
+            let letter = if is_side_by_side { format!(" {}", LETTERS[*session]) } else { String::new() };
+            (letter, leads.iter().map(lead).collect())
         };
         let start = self.history.ensembles.iter().find_map(|it| Some(metric.value(it.buckets.first()?).mean));
         let chart = Chart {
@@ -412,7 +415,7 @@ impl DiagnosticsPanel {
             hover: self.hover,
             cursor,
             marks: marks_in(&self.marks, is_host).collect(),
-            leads: self.curves.leads.iter().filter(|_| is_host).filter_map(lead).collect(),
+            strips: self.curves.leads.iter().filter(|_| is_host).map(strip).collect(),
         };
         Some(chart.show(ui))
     }
