@@ -23,9 +23,10 @@ pub(super) struct Overlays {
 impl Overlays {
     pub(super) fn new(device: &wgpu::Device, target: OverlayTarget<'_>) -> Overlays {
         Overlays {
-            trails: Layer::new(device, target, TRAILS, "trail", 4),
-            paths: Layer::new(device, target, PATH, "path", 4),
-            points: Layer::new(device, target, POINTS, "point", 1),
+            trails: Layer::new(device, target, TRAILS, "trail", (4, 1)),
+            paths: Layer::new(device, target, PATH, "path", (4, 1)),
+            // No ensemble covers another as a whole.
+            points: Layer::new(device, target, POINTS, "point", (1, 16)),
             path_points: PointBuffer::new(device, "path"),
         }
     }
@@ -73,6 +74,8 @@ struct Layer<T> {
     pipelines: Vec<wgpu::RenderPipeline>,
     /// The number of points of an instance.
     points: u32,
+    /// The number of parts in which instances are drawn, by turns of all draws.
+    parts: u32,
     uniforms: Uniforms<T>,
     draws: Vec<Draw>,
     /// The draws over all others.
@@ -97,11 +100,11 @@ impl<T: Pod> Layer<T> {
         target: OverlayTarget<'_>,
         overlay: Overlay,
         entries: &'static str,
-        points: u32,
+        (points, parts): (u32, u32),
     ) -> Layer<T> {
         let uniforms = Uniforms::new(device, entries);
         let pipelines = target.pipelines(device, overlay, entries, &uniforms.layout, points);
-        Layer { pipelines, points, uniforms, draws: Vec::new(), above: Vec::new() }
+        Layer { pipelines, points, parts, uniforms, draws: Vec::new(), above: Vec::new() }
     }
 
     fn clear(&mut self) {
@@ -113,12 +116,25 @@ impl<T: Pod> Layer<T> {
     fn paint(&self, pass: &mut wgpu::RenderPass<'_>, pipeline: usize) {
         pass.set_pipeline(&self.pipelines[pipeline]);
         let is_behind = pipeline + 1 < self.pipelines.len();
-        for draw in self.draws.iter().chain(&self.above).filter(|draw| !is_behind || draw.is_seen_behind) {
+        let is_drawn = |draw: &&Draw| !is_behind || draw.is_seen_behind;
+        for part in 0..self.parts {
+            for draw in self.draws.iter().filter(is_drawn) {
+                self.draw(pass, draw, [part, part + 1].map(|part| draw.instances * part / self.parts));
+            }
+        }
+        for draw in self.above.iter().filter(is_drawn) {
+            self.draw(pass, draw, [0, draw.instances]);
+        }
+    }
+
+    fn draw(&self, pass: &mut wgpu::RenderPass<'_>, draw: &Draw, [first, end]: [u32; 2]) {
+        if first < end {
             self.uniforms.bind(pass, 1, draw.uniforms);
             for point in 0..self.points {
-                bind_points(pass, point, &draw.buffer, draw.offset + u64::from(point) * draw.stride, draw.instances);
+                let offset = draw.offset + u64::from(point) * draw.stride + u64::from(first) * POINT_BYTES;
+                bind_points(pass, point, &draw.buffer, offset, end - first);
             }
-            pass.draw(0..4, 0..draw.instances);
+            pass.draw(0..4, 0..end - first);
         }
     }
 }
