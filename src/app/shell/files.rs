@@ -259,10 +259,8 @@ impl Files {
                 field.request_focus();
             }
             ui.add_space(6.0);
-            ui.horizontal(|ui| {
-                go |= ui.button(action).clicked();
-                cancel = ui.button("Cancel").clicked();
-            });
+            let [is_pressed, is_cancelled] = messages::decision_buttons(ui, action, "Cancel");
+            (go, cancel) = (go || is_pressed, is_cancelled);
         });
         if cancel || is_closed {
             self.entry = None;

@@ -14,7 +14,7 @@ use valleyscope_experiments::view::rule_summary::{RuleSummary, Variant, defaults
 use super::menu::KeyGroup;
 use crate::app::widgets::form::visible_scroll_bar;
 use crate::app::widgets::icons::{Icon, icon_button};
-use crate::app::widgets::theme::text_width;
+use crate::app::widgets::theme::{primary_button, text_width};
 
 /// The size of the list of keys, the widths of its columns, the first of which has the longest texts, and the width of
 /// keys, in points.
@@ -227,6 +227,16 @@ pub(crate) fn show_modal(ctx: &Context, id: &'static str, heading: &str, content
     modal.should_close()
 }
 
+/// Shows the buttons of a dialog at its right; returns whether each was pressed.
+pub(crate) fn decision_buttons(ui: &mut Ui, yes: &str, no: &str) -> [bool; 2] {
+    let size = vec2(ui.available_width(), 28.0);
+    let shown = ui.allocate_ui_with_layout(size, Layout::right_to_left(Align::Center), |ui| {
+        ui.spacing_mut().button_padding = vec2(16.0, 5.0);
+        [ui.add(primary_button(ui, yes)), ui.button(no)].map(|button| button.clicked())
+    });
+    shown.inner
+}
+
 pub(crate) struct Question<'a> {
     /// The id that distinguishes the questions of a window.
     pub id: &'static str,
@@ -243,10 +253,7 @@ impl Question<'_> {
         let is_closed = show_modal(ctx, self.id, self.heading, |ui| {
             ui.label(self.text);
             ui.add_space(6.0);
-            ui.horizontal(|ui| {
-                yes = ui.button(self.yes).clicked();
-                no = ui.button(self.no).clicked();
-            });
+            [yes, no] = decision_buttons(ui, self.yes, self.no);
         });
         let no = no || is_closed;
         (yes || no).then_some(yes)

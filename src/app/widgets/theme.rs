@@ -27,7 +27,7 @@ struct Palette {
     not_computed: Color32,
     control: Color32,
     control_hovered: Color32,
-    /// The outline of check boxes and radio buttons, and the fill of the rails of sliders.
+    /// The outline of check boxes and radio buttons.
     check: Color32,
     check_hovered: Color32,
     text: Color32,
@@ -75,7 +75,7 @@ const LIGHT: Palette = Palette {
     strong: Color32::from_rgb(18, 22, 30),
     weak: Color32::from_rgb(101, 109, 124),
     accent: Color32::from_rgb(30, 96, 210),
-    accent_fill: Color32::from_rgb(160, 194, 252),
+    accent_fill: Color32::from_rgb(126, 172, 248),
     warning: Color32::from_rgb(160, 92, 0),
     error: Color32::from_rgb(190, 32, 32),
 };
@@ -155,7 +155,8 @@ fn visuals(theme: Theme) -> Visuals {
     widgets.noninteractive.weak_bg_fill = palette.panel;
     widgets.noninteractive.bg_stroke = Stroke::new(1.0, palette.line);
     widgets.noninteractive.fg_stroke = Stroke::new(1.0, palette.text);
-    widgets.inactive.bg_fill = palette.check;
+    // The rails and knobs of sliders.
+    widgets.inactive.bg_fill = palette.control_hovered;
     widgets.inactive.weak_bg_fill = palette.control;
     widgets.inactive.fg_stroke = Stroke::new(1.0, palette.text);
     widgets.hovered.bg_fill = palette.check_hovered;

@@ -148,8 +148,11 @@ impl LandscapePanel {
     ) -> Inset {
         let Some(framing) = self.panes.get(framed).map(|pane| &pane.framing) else { return inset };
         let Some(usual) = frame(inset, canvas) else { return inset };
-        if inset.at != Inset::default().at || document.view.is_in_space() {
+        if inset.at != Inset::default().at {
             return inset;
+        }
+        if document.view.is_in_space() {
+            return Inset { at: [1.0; 2], size: [1.0 / 3.0; 2] };
         }
         let (spec, plane) =
             (document.spec(index), Viewport { camera: framing.camera(), size_px: canvas.size().into() });

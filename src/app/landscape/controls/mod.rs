@@ -16,11 +16,11 @@ use super::editor::Document;
 use super::live::Live;
 use crate::app::phase::diagram_over;
 use crate::app::shell::actions::{Action, Requests};
-use crate::app::shell::messages::show_modal;
+use crate::app::shell::messages::{decision_buttons, show_modal};
 use crate::app::widgets::form::{check_box, scrolled_list};
 use crate::app::widgets::setting::{Pins, RowAction, SliderStyle, pinned_card, setting_row, unpinned_row};
 use crate::app::widgets::text_editor::{TextEditor, TextTab};
-use crate::app::widgets::theme::{primary_button, text_width};
+use crate::app::widgets::theme::text_width;
 use crate::app::widgets::{form, text_editor};
 
 pub(crate) use optimizers::schedule;
@@ -358,10 +358,7 @@ fn ask_to_convert(ctx: &Context, landscape: &LandscapeSpec) -> Option<bool> {
             });
         });
         ui.add_space(10.0);
-        ui.horizontal(|ui| {
-            yes = ui.add(primary_button(ui, "Convert")).clicked();
-            no = ui.button("Cancel").clicked();
-        });
+        [yes, no] = decision_buttons(ui, "Convert", "Cancel");
     });
     (yes || no || is_closed).then_some(yes)
 }
