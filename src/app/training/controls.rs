@@ -68,6 +68,8 @@ pub(super) fn show(
     ui.add_space(6.0);
 }
 
+/// How values are typed.
+const VALUES: &str = "Values: with commas, or FROM..TO:COUNT, with :log for equal quotients";
 /// The text in place of the value of a setting that varies.
 const VARIES: &str = "varies in the grid";
 /// The actions of the rows of numbers.
@@ -80,9 +82,8 @@ fn grid(ui: &mut Ui, editor: &mut TrainingEditor) {
     if let Preset::Grid(grid) = editor.preset() {
         for (index, Variation { setting, text, .. }) in grid.vary.iter().enumerate() {
             let label = settings.iter().find(|(path, _)| path == setting).map_or(setting, |(_, label)| label);
-            let help = "Values with commas between them, or FROM..TO:COUNT, with :log for equal quotients";
             let name = format!("Values of {setting}");
-            form::line(ui, label, help, |ui| {
+            form::line(ui, label, VALUES, |ui| {
                 let field = TypedField { name: &name, width: ui.available_width() - form::BUTTON_SIDE - 15.0 };
                 let read = |text: &str| format!("{setting}={text}").parse::<Variation>();
                 if let Some(entered) = field.show_text(ui, text, read).entered {
@@ -106,6 +107,7 @@ fn grid(ui: &mut Ui, editor: &mut TrainingEditor) {
         });
         let text = format!("{} = {} trainings", editor.preset().varied().join(" × "), grouped(grid.count() as u64));
         ui.add(Label::new(RichText::new(text).small().weak()).wrap());
+        ui.add(Label::new(RichText::new(VALUES).small().weak()).wrap());
     } else {
         ui.label(RichText::new("Train all combinations of some values.").small().weak());
     }

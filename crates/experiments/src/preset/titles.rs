@@ -58,8 +58,11 @@ impl Preset {
         let Preset::Grid(grid) = self else { return Vec::new() };
         let values = |Variation { setting, values, .. }: &Variation| {
             let name = setting.rsplit('.').next().unwrap_or(setting).replace('_', " ");
-            let is_plural = values.len() > 1 && !name.ends_with('s');
-            format!("{} {name}{}", values.len(), if is_plural { "s" } else { "" })
+            match values.len() {
+                count if name.ends_with(|last: char| last.is_ascii_digit()) => format!("{count} values of {name}"),
+                count if count > 1 && !name.ends_with('s') => format!("{count} {name}s"),
+                count => format!("{count} {name}"),
+            }
         };
         let seeds = (grid.seeds.get() > 1).then(|| format!("{} seeds", grid.seeds.get()));
         grid.vary.iter().map(values).chain(seeds).collect()
