@@ -415,7 +415,7 @@ impl Column<'_> {
 }
 
 /// The number of values whose extremes are kept.
-const BLOCK: usize = 64;
+const BLOCK: usize = 16;
 
 /// Values in order, with the extremes of each block, so that those of a long range are found quickly. It only grows.
 #[derive(Clone, Debug, Default)]
