@@ -91,7 +91,7 @@ impl SpaceView {
     /// The distance of the eye from the middle of the box.
     pub const DISTANCE: f64 = 6.0;
     /// The half width and the half height that the canvas shows at least, at the distance of the box's middle.
-    const HALF_SIZE: [f64; 2] = [1.62, 1.5];
+    const HALF_SIZE: [f64; 2] = [1.74, 1.5];
     /// The distance of the middle of the box above that of the canvas, which leaves more room for the near edges and
     /// the labels of the axes below.
     const LIFT: f64 = 0.2;

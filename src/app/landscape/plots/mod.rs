@@ -69,8 +69,8 @@ pub struct DiagnosticsPanel {
     /// The metrics that the user has hidden since `pointed_at` changed.
     hidden_at_step: BTreeSet<DiagnosticMetric>,
     frozen: bool,
-    /// Whether the plots are those of a picture, which has no controls.
-    is_picture: bool,
+    /// Whether the plots have no controls: those of a picture or of a presentation.
+    is_bare: bool,
     zoom: Zoom<DiagnosticMetric>,
     hover: Option<f64>,
     history: DiagnosticsHistory,
@@ -139,6 +139,7 @@ impl DiagnosticsPanel {
     }
 
     pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &Live, requests: &mut Requests) {
+        self.is_bare = false;
         self.toolbar(ui, document, requests);
         let displayed = self.displayed(&document.spec(0).landscape);
         self.plots(ui, &displayed, LEAST_HEIGHT, document, live, requests);
@@ -159,6 +160,7 @@ impl DiagnosticsPanel {
 
     /// Shows the plots of a presentation without tools.
     pub fn presentation(&mut self, ui: &mut Ui, document: &mut Document, live: &Live, requests: &mut Requests) {
+        self.is_bare = true;
         if self.frozen {
             ui.weak(format!("Frozen at step {}", grouped(self.history.last_step)));
         }
@@ -168,7 +170,7 @@ impl DiagnosticsPanel {
 
     /// Makes the plots of pictures of a run of so many steps.
     pub fn of_picture(choices: RunPlots, last_step: u64) -> DiagnosticsPanel {
-        let mut panel = DiagnosticsPanel { choices, is_picture: true, ..Default::default() };
+        let mut panel = DiagnosticsPanel { choices, is_bare: true, ..Default::default() };
         panel.history.pause = Some(last_step);
         panel.zoom.x = Some(panel.whole_run());
         panel
@@ -354,7 +356,7 @@ impl DiagnosticsPanel {
             ui.set_max_height(TITLE);
             ui.label(egui::RichText::new(&*info.title).strong().text_style(TextStyle::Small))
                 .on_hover_text(info.explanation);
-            if self.is_picture {
+            if self.is_bare {
                 return;
             }
             if metric == DiagnosticMetric::FreeEnergy {
