@@ -387,15 +387,6 @@ impl RunFacts {
         facts
     }
 
-    /// The facts of a training of a grid in one run: its settings, and its last test loss.
-    pub(super) fn of_result(optimizer: &str, settings: &[(&str, Value)], loss: f64) -> RunFacts {
-        let named = |(path, value): &(&str, Value)| RunSetting::named((*path).to_owned(), value.clone(), None);
-        let info = MetricId::TEST_LOSS.info();
-        let values = [(OPTIMIZER.to_owned(), Value::Text(optimizer.to_owned())), (last_of(&info), Value::Number(loss))];
-        let settings = settings.iter().map(named).collect();
-        RunFacts { settings, values: values.into(), metrics: vec![info], ..RunFacts::default() }
-    }
-
     /// The facts of a run whose events cannot be read.
     pub fn unreadable(run: &RunFolder) -> RunFacts {
         let values = [(RUN, run.name()), (NAME, run.name()), (STATE, UNREADABLE.to_owned())];
