@@ -339,7 +339,7 @@ pub(super) fn is_result(info: &MetricInfo) -> bool {
 }
 
 /// Whether a metric is a loss on data that the run does not learn from.
-pub(super) fn is_held_out(info: &MetricInfo) -> bool {
+pub(crate) fn is_held_out(info: &MetricInfo) -> bool {
     let is_evaluated = info.source == MetricSource::Evaluation && info.name != MetricId::TRAIN_LOSS.name();
     is_evaluated && info.better == Better::Lower
 }
