@@ -10,9 +10,8 @@ use proptest::prelude::*;
 use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_experiments::run::{ConfigError, RunConfig};
 use valleyscope_runs::{
-    Event, EventRecord, FolderError, Forked, LockState, MetricId, MetricValues, Notes, RunCommand,
-    RunFolder, RunReader, RunRefused, RunSession, SettingChange, Started, Timestamp, WorkerProgram,
-    check_removable, remove, send,
+    Event, EventRecord, FolderError, Forked, LockState, MetricId, MetricValues, Notes, RunCommand, RunFolder,
+    RunReader, RunRefused, RunSession, SettingChange, Started, Timestamp, WorkerProgram, check_removable, remove, send,
 };
 
 use super::worker::fresh_run;

@@ -6,8 +6,8 @@ use std::io::Write;
 
 use proptest::prelude::*;
 use valleyscope_runs::{
-    Event, EventRecord, LONGEST_LINE, MetricId, MetricValues, RunFolder, RunHistory, RunReader, Started,
-    Timestamp, last_lines,
+    Event, EventRecord, LONGEST_LINE, MetricId, MetricValues, RunFolder, RunHistory, RunReader, Started, Timestamp,
+    last_lines,
 };
 
 use super::worker::fresh_run;
