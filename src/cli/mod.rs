@@ -86,15 +86,14 @@ enum Command {
     /// so that a stopped sweep continues with --resume. Equal sweeps give equal bytes, on any number of
     /// threads.
     Sweep(sweep::SweepArgs),
-    /// Draw a figure of a landscape, of a phase diagram, of a scan over batch sizes, or of trainings
+    /// Draw a figure of a landscape, of a phase diagram, or of trainings
     ///
-    /// Missing results are computed first, except those of scans. A landscape is drawn with the trajectories of its
+    /// Missing results are computed first, except trainings. A landscape is drawn with the trajectories of its
     /// preset's optimizers, for the preset's number of steps, or else for 1000. --all draws the figures of the paper's
     /// toy models one after another; the phase diagram in 100 dimensions takes hours at full size, and finished figures
-    /// stay. To keep the results of a long computation, run `valleyscope sweep`, and draw from its folder. A scan is a
-    /// run, started by `valleyscope train`, and can be drawn while it runs. A preset of trainings, such as fig3a, draws
-    /// the existing runs, finished or not: their validation loss over the steps, or over the time of training for
-    /// walltime.
+    /// stay. To keep the results of a long computation, run `valleyscope sweep`, and draw from its folder. A preset of
+    /// trainings, such as fig3a, draws the existing runs, finished or not: their validation loss over the steps, or over
+    /// the time of training for walltime.
     Figure(figure::FigureArgs),
     /// Write an animation of a landscape and its plots as GIF, APNG, MP4 or WebM, without a window
     ///

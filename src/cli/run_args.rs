@@ -77,12 +77,6 @@ impl RunsLocation {
         RunFolder::list(&self.folder).map_err(|error| Failure::Failed(error.into()))
     }
 
-    /// Whether a run's name begins with this text, or the text means the last run.
-    pub(crate) fn has_beginning_with(&self, name: &OsStr) -> bool {
-        let name = name.to_string_lossy();
-        self.list().is_ok_and(|runs| runs.iter().any(|run| name == LAST || run.name().starts_with(&*name)))
-    }
-
     /// Finds the run with this name, beginning of a name, or folder; `last` is the run that began last, and `./last` a
     /// folder of that name.
     pub(crate) fn find(&self, run: &OsStr) -> Result<RunFolder, Failure> {

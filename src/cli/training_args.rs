@@ -70,10 +70,7 @@ impl GridArgs {
         if self.is_empty() {
             return Ok(preset);
         }
-        let mut grid = match preset {
-            Preset::Grid(grid) => grid,
-            base => GridPreset::of(base, Vec::new(), Replicates::of::<1>()),
-        };
+        let mut grid = GridPreset::of(preset);
         grid.vary.retain(|it| !self.vary.iter().any(|own| own.setting == it.setting));
         grid.vary.extend(self.vary.iter().cloned());
         grid.seeds = self.seeds.unwrap_or(grid.seeds);

@@ -101,8 +101,7 @@ fn write_number(writer: &mut impl Write, number: f64) -> io::Result<()> {
 ///
 /// There is a row for each point of training and each evaluation, in the order of the steps: `step`, `time`
 /// (RFC 3339), `wall_s` (seconds of training) and the metrics that were measured, by their names in the events. A
-/// metric that does not belong to the row is left empty. A scan has no such points; its results are those of
-/// [`ScanResult`](crate::sweep::result::scan::ScanResult).
+/// metric that does not belong to the row is left empty.
 pub fn write_csv(history: &RunHistory, writer: impl Write) -> io::Result<u64> {
     let metrics = history.metrics();
     let metrics = metrics.iter().filter_map(MetricInfo::metric).filter(|metric| !history.curve(*metric).is_empty());

@@ -339,7 +339,7 @@ pub(super) fn is_result(info: &MetricInfo) -> bool {
 }
 
 /// Whether a metric is a loss on data that the run does not learn from.
-pub(super) fn is_held_out(info: &MetricInfo) -> bool {
+pub(crate) fn is_held_out(info: &MetricInfo) -> bool {
     let is_evaluated = info.source == MetricSource::Evaluation && info.name != MetricId::TRAIN_LOSS.name();
     is_evaluated && info.better == Better::Lower
 }
@@ -385,15 +385,6 @@ impl RunFacts {
             facts.measure(metric, &info, history);
         }
         facts
-    }
-
-    /// The facts of a training of a grid in one run: its settings, and its last test loss.
-    pub(super) fn of_result(optimizer: &str, settings: &[(&str, Value)], loss: f64) -> RunFacts {
-        let named = |(path, value): &(&str, Value)| RunSetting::named((*path).to_owned(), value.clone(), None);
-        let info = MetricId::TEST_LOSS.info();
-        let values = [(OPTIMIZER.to_owned(), Value::Text(optimizer.to_owned())), (last_of(&info), Value::Number(loss))];
-        let settings = settings.iter().map(named).collect();
-        RunFacts { settings, values: values.into(), metrics: vec![info], ..RunFacts::default() }
     }
 
     /// The facts of a run whose events cannot be read.

@@ -9,7 +9,7 @@ use valleyscope_engine::quantity::number_text;
 use valleyscope_engine::setting::LEARNING_RATE;
 use valleyscope_experiments::view::assigned_colors;
 use valleyscope_experiments::view::ticks::{RangeEdge, with_edge};
-use valleyscope_runs::{Better, RunHistory};
+use valleyscope_runs::Better;
 
 use super::column::{Column, Columns, lower_first};
 use super::facts::{OPTIMIZER, REPLICATES, RunFacts, STATE, SYNTHETIC, is_held_out, last_of};
@@ -104,8 +104,7 @@ impl GridResult {
     ///
     /// Fails with a sentence if no run has finished, if no setting varies, or if an axis does not vary.
     pub fn of(title: &str, runs: &[&RunFacts], axes: &GridAxes) -> Result<GridResult, String> {
-        let is_finished =
-            |run: &&RunFacts| run.get(STATE).is_none_or(|state| *state == Value::Text("finished".to_owned()));
+        let is_finished = |run: &&RunFacts| run.text(STATE).as_deref() == Some("finished");
         let counts = [runs.iter().filter(|run| is_finished(run)).count(), runs.len()];
         let mut runs: Vec<&RunFacts> = runs.iter().copied().filter(is_finished).collect();
         let mut known = HashSet::new();
@@ -144,26 +143,6 @@ impl GridResult {
         };
         it.remarks = it.edges();
         Ok(it)
-    }
-
-    /// Reads the results of a grid in one run, which older versions trained.
-    pub fn of_one_run(history: &RunHistory, axes: &GridAxes) -> Result<GridResult, String> {
-        let started = history.started().ok_or("the run has not begun")?;
-        let scan = started
-            .scan
-            .as_ref()
-            .ok_or_else(|| format!("expected a grid, found a run of the kind `{}`", started.kind))?;
-        let mut facts = Vec::new();
-        for point in history.grid_points() {
-            for (rate, losses) in scan.learning_rates.iter().zip(&point.test_loss) {
-                let settings = [("batch_size", Value::Whole(point.batch_size)), (TUNED, Value::Number(*rate))];
-                facts.extend(losses.iter().map(|loss| RunFacts::of_result(&point.optimizer, &settings, *loss)));
-            }
-        }
-        let result = GridResult::of(&started.title, &facts.iter().collect::<Vec<_>>(), axes)?;
-        let sizes = [scan.optimizers.len(), scan.batch_sizes.len(), scan.learning_rates.len()];
-        let all = sizes.into_iter().fold(scan.replicates as usize, usize::saturating_mul);
-        Ok(GridResult { counts: [result.counts[0], all], ..result })
     }
 
     /// Formats a point: the mean with its error over seeds, and the best value of the setting that is chosen.

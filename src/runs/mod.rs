@@ -31,6 +31,8 @@ pub use aliases::{MetricAliases, proposals};
 pub(crate) use column::lower_first;
 pub use column::{Column, Columns, TableLayout};
 pub use compared::run_column;
+#[cfg(feature = "app")]
+pub(crate) use facts::is_held_out;
 pub use facts::{REPLICATES, RunFacts, RunSettings, RunSource, progress, status_line};
 pub use filter::{Filter, FilterError, listed_fields};
 pub use grid::{GridAxes, GridCurve, GridMean, GridResult};

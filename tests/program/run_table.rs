@@ -5,7 +5,7 @@ use std::path::Path;
 
 use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_runs::{
-    Event, GridPoint, MetricId, MetricValues, Notes, RunFolder, RunReader, RunSession, ScanAxes, SettingChange, Started,
+    Event, MetricId, MetricValues, Notes, RunFolder, RunReader, RunSession, SettingChange, Started,
 };
 
 use crate::says::says;
@@ -417,86 +417,4 @@ fn a_setting_of_one_run_and_a_metric_of_another_have_columns_of_their_own() {
     let columns = ["--sort", "name", "--columns", "name,batch_size,last_batch_size"];
     let listed = sandbox.run(&[&["runs", "list", "--csv"][..], &columns].concat());
     assert_eq!(stdout(&listed), "name,batch_size,last_batch_size\na,32,\nb,,64\n");
-}
-
-/// Returns the axes of an old run of 3 optimizers, 4 batch sizes, 3 learning rates and 2 replicates.
-pub fn axes() -> ScanAxes {
-    ScanAxes {
-        optimizers: ["Adam", "Signum", "FOCUS, γ = 0.2"].map(str::to_owned).to_vec(),
-        batch_sizes: vec![2, 8, 32, 128],
-        learning_rates: vec![0.001, 0.01, 0.1],
-        replicates: 2,
-        steps: 400,
-    }
-}
-
-/// Returns the test loss of a training, different for each: the learning rate in the middle is best, and the largest
-/// diverges with batches of 2.
-pub fn test_loss([optimizer, size]: [usize; 2], rate: usize, replicate: usize) -> f64 {
-    if rate == 2 && size == 0 {
-        return if replicate == 0 { f64::NAN } else { f64::INFINITY };
-    }
-    let best = [0.8, 0.6, 0.5][optimizer] - 0.1 * size as f64 + 0.05 * (optimizer * size) as f64;
-    best + 0.2 * (rate as f64 - 1.0).abs() + 0.04 * (replicate + 1) as f64
-}
-
-pub fn started(axes: &ScanAxes) -> Started {
-    Started {
-        title: "Batches & <optimizers>".to_owned(),
-        kind: "MnistScan".to_owned(),
-        steps: grid_points(axes),
-        seed: Some(u64::MAX),
-        precision: "float32".to_owned(),
-        version: "1.2.3".to_owned(),
-        data: "MNIST, in /some/cache".to_owned(),
-        scan: Some(axes.clone()),
-        ..Started::default()
-    }
-}
-
-fn grid_points(axes: &ScanAxes) -> u64 {
-    (axes.optimizers.len() * axes.batch_sizes.len()) as u64
-}
-
-pub fn point(axes: &ScanAxes, point: [usize; 2]) -> GridPoint {
-    let losses =
-        |rate: usize| (0..axes.replicates as usize).map(|replicate| test_loss(point, rate, replicate)).collect();
-    GridPoint {
-        index: point,
-        optimizer: axes.optimizers[point[0]].clone(),
-        batch_size: axes.batch_sizes[point[1]],
-        total: grid_points(axes),
-        test_loss: (0..axes.learning_rates.len()).map(losses).collect(),
-        ..GridPoint::default()
-    }
-}
-
-pub fn config() -> String {
-    let scan = built_ins().iter().find(|built_in| built_in.name == "fig2cd").expect("it is built in");
-    scan.preset.to_ron()
-}
-
-/// Returns a run of an older version with these grid points.
-pub fn write(folder: &Path, started: Started, points: impl IntoIterator<Item = GridPoint>) -> RunFolder {
-    let run = RunFolder::create(folder, "scan", &config()).expect("a run can be made");
-    let mut session = RunSession::begin(&run).expect("a session can begin");
-    session.record(0, Event::Started(started)).expect("it can be written");
-    for (done, point) in points.into_iter().enumerate() {
-        session.record(done as u64 + 1, Event::GridPoint(point)).expect("it can be written");
-    }
-    run
-}
-
-/// Returns all grid points of a scan; in part, only Adam's with batches of 128.
-pub fn places(axes: &ScanAxes, whole: bool) -> Vec<[usize; 2]> {
-    let all =
-        (0..axes.batch_sizes.len()).flat_map(|size| (0..axes.optimizers.len()).map(move |optimizer| [optimizer, size]));
-    all.filter(|[optimizer, size]| whole || *size < 3 || *optimizer == 0).collect()
-}
-
-/// Returns the scan of [`axes`], whole or in part.
-pub fn scan(folder: &Path, whole: bool) -> RunFolder {
-    let axes = axes();
-    let points: Vec<GridPoint> = places(&axes, whole).into_iter().map(|place| point(&axes, place)).collect();
-    write(folder, started(&axes), points)
 }

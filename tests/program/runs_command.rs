@@ -17,7 +17,6 @@ use valleyscope_runs::{EventRecord, Handshake, PROTOCOL, Timestamp};
 use super::doctor::{Sandbox, expect, signal, stderr, stdout, wait_until};
 #[cfg(unix)]
 use super::put_program::put_program;
-use super::run_table;
 
 impl Sandbox {
     /// Returns a run whose worker is in this process, after some steps.
@@ -577,40 +576,13 @@ fn points_are_exported() {
 }
 
 #[test]
-fn only_a_grid_with_results_has_a_figure() {
+fn a_run_has_no_figure_of_its_own() {
     let sandbox = Sandbox::new();
     let run = sandbox.ended("mnist", Event::Finished);
-    let kind = ["there is no figure of mnist-", "expected a grid, found a run of the kind `Mnist`"];
-    expect(&sandbox.figure(&[&run.name(), "--out", "a.svg"]), 2, &kind);
-    let empty = run_table::write(&sandbox.runs(), run_table::started(&run_table::axes()), []);
-    let none = ["there is no figure of scan-", "no training of the grid has finished yet"];
-    expect(&sandbox.figure(&[&empty.name(), "--out", "a.svg"]), 2, &none);
-    expect(&sandbox.run(&["runs", "export", &empty.name(), "--out", "a.npz"]), 2, &["ends in .csv", "a.npz"]);
+    let path = run.path().to_str().unwrap();
+    expect(&sandbox.figure(&[path, "--out", "a.svg"]), 2, &["there is no figure of the run", path, "preset"]);
+    expect(&sandbox.figure(&[&run.name(), "--out", "a.svg"]), 2, &[&run.name(), "preset"]);
+    expect(&sandbox.run(&["runs", "export", &run.name(), "--out", "a.npz"]), 2, &["ends in .csv", "a.npz"]);
     let files = fs::read_dir(sandbox.path()).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_file());
     assert_eq!(files.count(), 0, "nothing is written");
-}
-
-#[test]
-fn a_scan_of_an_older_version_is_drawn_given_its_name_or_folder() {
-    let sandbox = Sandbox::new();
-    let run = run_table::scan(&sandbox.runs(), true);
-    let path = run.path().to_str().unwrap();
-    for (name, out, start) in
-        [(&*run.name(), "f.png", &b"\x89PNG"[..]), ("scan", "f.svg", b"<svg"), (path, "f.pdf", b"%PDF")]
-    {
-        expect(&sandbox.figure(&[name, "--out", out]), 0, &["85 ×", out]);
-        assert!(fs::read(sandbox.join(out)).unwrap().starts_with(start), "{out}");
-    }
-    expect(&sandbox.figure(&["scan", "--out", "wide.svg", "--width-mm", "180"]), 0, &["180 ×"]);
-    assert!(fs::read_to_string(sandbox.join("wide.svg")).unwrap().contains("width=\"180.000mm\""));
-    let narrow = ["scan", "--out", "narrow.svg", "--width-mm", "20"];
-    expect(&sandbox.figure(&narrow), 2, &["20 mm is too narrow"]);
-    expect(&sandbox.figure(&["scan", "--out", "f.svg", "--quick"]), 2, &["--quick is for computing"]);
-    expect(&sandbox.figure(&["scan", "--out", "f.jpg"]), 2, &[".png, .svg or .pdf"]);
-    expect(&sandbox.figure(&["scan", "--out", "g.svg", "--parallel"]), 0, &["180 ×"]);
-    expect(&sandbox.figure(&["scan", "--out", "h.svg", "--x", "nose"]), 2, &["nose"]);
-    run_table::scan(&sandbox.runs(), true);
-    expect(&sandbox.figure(&["scan", "--out", "g.svg"]), 2, &["`scan` may be any of", "say which"]);
-    expect(&sandbox.figure(&["last", "--out", "g.svg"]), 0, &["g.svg"]);
-    expect(&sandbox.figure(&["skan", "--out", "g.svg"]), 2, &["skan"]);
 }

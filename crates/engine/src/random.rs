@@ -116,36 +116,26 @@ impl rand::TryRng for Stream {
 }
 
 /// `N` random streams side by side.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Streams<const N: usize> {
-    state: [Lanes<u64, N>; 4],
-}
+pub type Streams<const N: usize> = DoubleGenerator<N, Lanes<u64, N>>;
 
 impl<const N: usize> Streams<N> {
     pub fn new(keys: [Key; N]) -> Self {
-        Streams { state: start(&keys.map(Key::words)) }
+        DoubleGenerator(start(&keys.map(Key::words)))
     }
 
     /// Draws two independent numbers from Normal(0, 1) of every stream. The bits are the same with every kind of
     /// vector.
     #[inline(always)]
     pub fn normal_pair<V: Doubles<N>>(&mut self) -> [V; 2] {
-        let mut generator = DoubleGenerator::<N, V::Bits>(each(self.state, Bits::from_lanes));
+        let mut generator = DoubleGenerator::<N, V::Bits>(each(self.0, Bits::from_lanes));
         let pair = double_box_muller(generator.next_bits(), generator.next_bits());
-        self.state = each(generator.0, Bits::to_lanes);
+        self.0 = each(generator.0, Bits::to_lanes);
         pair
-    }
-
-    fn next_bits(&mut self) -> Lanes<u64, N> {
-        let mut generator = DoubleGenerator(self.state);
-        let bits = generator.next_bits();
-        self.state = generator.0;
-        bits
     }
 }
 
 /// The generator xoshiro256++ in every lane.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DoubleGenerator<const N: usize, B: Bits<N>>([B; 4]);
 
 macro_rules! double_normals {

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use valleyscope_engine::quantity::number_text;
 
 use super::measure::Measure;
-use super::metric::{Head, MetricInfo, MetricValues, Point, number};
+use super::metric::{Head, MetricInfo, MetricValues, Point};
 
-/// The largest length of a line in bytes, without its newline. The longest that a worker writes are the grid points of
-/// scans, of some 60 bytes for each model.
+/// The largest length of a line in bytes, without its newline. The longest that a worker writes hold the measures of
+/// single tensors.
 pub const LONGEST_LINE: usize = 16 << 20;
 
 /// A line of `events.jsonl`: an event and its time.
@@ -22,7 +22,7 @@ pub const LONGEST_LINE: usize = 16 << 20;
 /// Any program can write such lines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventRecord {
-    /// Optimizer steps so far. In a scan: finished grid points.
+    /// Optimizer steps so far.
     pub step: u64,
     pub time: Timestamp,
     /// Seconds of training over all sessions of the run, without the time between them.
@@ -49,8 +49,6 @@ pub enum Event {
     Measure(Measure),
     /// Text that the model has written.
     Sample { text: String },
-    /// A point of a grid in one run is complete, in runs of older versions.
-    GridPoint(GridPoint),
     /// A checkpoint has reached the disk, in the run's folder under this name.
     Checkpoint { file: String },
     Command {
@@ -81,7 +79,7 @@ pub struct Started {
     pub title: String,
     /// Kind of the preset, such as `Mnist`.
     pub kind: String,
-    /// The number of steps of the run, or 0 if it is not known. In a scan: its grid points.
+    /// The number of steps of the run, or 0 if it is not known.
     pub steps: u64,
     /// The optimizer, such as `FOCUS, γ 0.2`.
     pub optimizer: String,
@@ -118,40 +116,6 @@ pub struct Started {
     /// The path of the folder or the file that the run was imported from.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub imported_from: String,
-    /// The axes of a run of an older version that holds all results of a grid of trainings.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scan: Option<ScanAxes>,
-}
-
-/// The axes of a grid of trainings in one run, which older versions wrote: its results have the shape (optimizers,
-/// batch sizes, learning rates, replicates).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ScanAxes {
-    pub optimizers: Vec<String>,
-    pub batch_sizes: Vec<u64>,
-    pub learning_rates: Vec<f64>,
-    pub replicates: u64,
-    /// The number of training steps of each model.
-    pub steps: u64,
-}
-
-impl ScanAxes {
-    /// The largest number of optimizers, and of batch sizes, of a scan in an event.
-    pub const MOST: usize = 256;
-    const MOST_RATES: usize = 10_000;
-
-    /// Checks the sizes of the axes, so that loops over pairs of optimizers and batch sizes end.
-    fn check(&self) -> Result<(), String> {
-        let sides = [
-            ("optimizers", self.optimizers.len(), Self::MOST),
-            ("batch sizes", self.batch_sizes.len(), Self::MOST),
-            ("learning rates", self.learning_rates.len(), Self::MOST_RATES),
-        ];
-        match sides.into_iter().find(|(_, found, most)| found > most) {
-            Some((of, found, most)) => Err(format!("expected a scan with at most {most} {of}, found {found}")),
-            None => Ok(()),
-        }
-    }
 }
 
 /// A setting that was changed while the run was trained.
@@ -190,22 +154,6 @@ impl SettingChange {
     }
 }
 
-/// The results of an optimizer with a batch size in a run with [`ScanAxes`], for each learning rate (outer) and
-/// replicate (inner).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct GridPoint {
-    /// Indices into [`ScanAxes::optimizers`] and [`ScanAxes::batch_sizes`].
-    pub index: [usize; 2],
-    pub optimizer: String,
-    pub batch_size: u64,
-    /// The number of complete grid points, including this one.
-    pub done: u64,
-    pub total: u64,
-    /// The test loss after the last step.
-    #[serde(with = "number::grid")]
-    pub test_loss: Vec<Vec<f64>>,
-}
-
 impl Event {
     pub fn sentence(&self) -> String {
         match self {
@@ -218,10 +166,6 @@ impl Event {
             Event::Train(metrics) | Event::Eval(metrics) => metrics.sentence(),
             Event::Measure(Measure { metrics, .. }) => metrics.sentence(),
             Event::Sample { text } => format!("sample: {text}"),
-            Event::GridPoint(point) => {
-                let GridPoint { optimizer, batch_size, done, total, .. } = point;
-                format!("{optimizer} with batches of {batch_size}, {done} of {total} done")
-            }
             Event::Checkpoint { file } => format!("checkpoint {file}"),
             Event::Command { id, ok: true, message, .. } => format!("command {id}: {message}"),
             Event::Command { id, ok: false, message, .. } => format!("command {id} was refused: {message}"),
@@ -259,13 +203,9 @@ impl EventRecord {
         } else {
             (serde_json::from_slice(line)?, serde_json::from_slice(line)?)
         };
-        match &event {
-            Event::Train(metrics) if metrics.iter().next().is_none() => {
-                Err(serde::de::Error::custom("expected a number, and found none"))
-            }
-            Event::Started(Started { scan: Some(axes), .. }) => axes.check().map_err(serde::de::Error::custom),
-            _ => Ok(()),
-        }?;
+        if matches!(&event, Event::Train(metrics) if metrics.iter().next().is_none()) {
+            return Err(serde::de::Error::custom("expected a number, and found none"));
+        }
         Ok(EventRecord { step, time, wall_s, event })
     }
 }

@@ -1,4 +1,4 @@
-//! The history of a run as plain values: curves, samples, grid points, answers, and the ending.
+//! The history of a run as plain values: curves, samples, answers, and the ending.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{self, Display};
@@ -6,7 +6,7 @@ use std::fmt::{self, Display};
 use jiff::Timestamp;
 
 use super::curves::{LongestInterval, LossTallies, LossTally, MetricCurve, MetricPoints};
-use super::event::{Event, EventRecord, Forked, GridPoint, SettingChange, Started};
+use super::event::{Event, EventRecord, Forked, SettingChange, Started};
 use super::measure::Measure;
 use super::metric::{MetricId, MetricInfo, MetricSource, MetricValues};
 
@@ -68,8 +68,6 @@ pub struct RunHistory {
     /// The measures of single tensors in the last event that has any, with its step.
     tensors: Option<(u64, Vec<(String, MetricValues)>)>,
     samples: Vec<TextSample>,
-    /// Finished grid points, with the steps at which they were complete.
-    points: Vec<(u64, GridPoint)>,
     checkpoints: Vec<(u64, String)>,
     pub(super) markers: Markers,
     warnings: Vec<RunWarning>,
@@ -127,9 +125,6 @@ impl RunHistory {
             Event::Sample { text } => {
                 self.samples.push(TextSample { step: record.step, time: record.time, text: text.clone() });
             }
-            Event::GridPoint(point) => {
-                self.points.push((record.step, point.clone()));
-            }
             Event::Checkpoint { file } => {
                 self.tallies.keep_at(record.step);
                 self.checkpoints.push((record.step, file.clone()));
@@ -178,12 +173,11 @@ impl RunHistory {
         let points = [&mut self.training, &mut self.evaluations, &mut self.measures];
         let mut forgotten = points.into_iter().fold(false, |any, points| points.forget_after(step) | any);
         self.tensors.take_if(|(at, _)| *at > step);
-        let known = self.samples.len() + self.points.len();
+        let known = self.samples.len();
         self.samples.retain(|sample| sample.step <= step);
-        self.points.retain(|(at, _)| *at <= step);
         self.incidents.retain(|warning| warning.step <= step);
         self.steps = self.markers.forget_after(step).or(self.steps);
-        forgotten |= self.samples.len() + self.points.len() < known;
+        forgotten |= self.samples.len() < known;
         self.generation += u64::from(forgotten);
     }
 }
@@ -317,11 +311,6 @@ impl RunHistory {
         &self.samples
     }
 
-    /// The finished grid points of a scan, in the order in which they were completed.
-    pub fn grid_points(&self) -> impl ExactSizeIterator<Item = &GridPoint> {
-        self.points.iter().map(|(_, point)| point)
-    }
-
     /// Lists the names of the checkpoints, with their steps; old ones may have been deleted since.
     pub fn checkpoints(&self) -> &[(u64, String)] {
         &self.checkpoints
@@ -374,7 +363,7 @@ impl RunHistory {
     /// does not begin at step 0.
     pub(super) fn is_begun(&self) -> bool {
         let points = [&self.training, &self.evaluations, &self.measures].iter().any(|points| !points.is_empty());
-        let results = !self.samples.is_empty() || !self.points.is_empty() || !self.checkpoints.is_empty();
+        let results = !self.samples.is_empty() || !self.checkpoints.is_empty();
         self.sessions > 0 || self.forked.is_some() || points || results || self.skipped > 0
     }
 

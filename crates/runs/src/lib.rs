@@ -18,7 +18,7 @@
 //!
 //! ```text
 //! worker:   RunFolder -> RunSession  -> record(step, event) …  commands() / answer(…) …
-//! watcher:  RunFolder -> RunReader   -> poll() -> History (curves, samples, grid points)
+//! watcher:  RunFolder -> RunReader   -> poll() -> History (curves, samples)
 //!                           -> status(now) -> Status
 //! starter:  WorkerProgram::find -> handshake -> RunFolder::create -> start
 //! ```
@@ -57,7 +57,7 @@ pub use checkpoint::{
 };
 pub use command::{CommandRequest, ReceivedCommand, Reply, RunCommand, TextRequest, send};
 pub use curves::{LossTally, MetricCurve};
-pub use event::{Event, EventRecord, Forked, GridPoint, LONGEST_LINE, ScanAxes, SettingChange, Started, now};
+pub use event::{Event, EventRecord, Forked, LONGEST_LINE, SettingChange, Started, now};
 pub use folder::{FolderError, Notes, NotesEdit, RUNS_VARIABLE, RunFolder, runs_folder};
 pub use history::{CommandAnswer, Ending, MarkKind, Ranks, RunHistory, RunMark, RunWarning, TextSample};
 pub use launch::{COMMAND, Device, Handshake, LaunchError, Launched, SETUP, SavedModel, WholeLoss, WorkerProgram};

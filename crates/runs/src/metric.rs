@@ -356,7 +356,7 @@ impl<'de> Deserialize<'de> for Point {
 /// Numbers in JSON, which has no NaN and no infinities: they are written as the strings `"NaN"`, `"inf"` and `"-inf"`.
 /// Finite numbers are read back with the same bits.
 ///
-/// For `#[serde(with = "number")]`; [`grid`] is for rows of numbers.
+/// For `#[serde(with = "number")]`.
 pub(super) mod number {
     use std::borrow::Cow;
 
@@ -414,18 +414,5 @@ pub(super) mod number {
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
         Ok(Number::deserialize(deserializer)?.0)
-    }
-
-    pub(crate) mod grid {
-        use super::{Deserialize, Deserializer, Number, Serializer};
-
-        pub(crate) fn serialize<S: Serializer>(rows: &[Vec<f64>], serializer: S) -> Result<S::Ok, S::Error> {
-            serializer.collect_seq(rows.iter().map(|row| row.iter().copied().map(Number).collect::<Vec<_>>()))
-        }
-
-        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec<f64>>, D::Error> {
-            let rows = Vec::<Vec<Number>>::deserialize(deserializer)?;
-            Ok(rows.into_iter().map(|row| row.into_iter().map(|number| number.0).collect()).collect())
-        }
     }
 }

@@ -7,7 +7,7 @@ use valleyscope_engine::sweep::Metric;
 use super::diagram::MapStyle;
 use super::raw_export::RawPlan;
 use crate::app::shell::export::{ExportKind, ExportOptions, ExportSource, FileFormat, Made, Preview};
-use crate::app::shell::files::Purpose;
+use crate::app::shell::files::{FileContent, Purpose};
 use crate::app::shell::jobs::Progress;
 use crate::draw::{Compared, Figure, Map};
 use crate::sweep::result::{SweepResult, write_table};
@@ -78,7 +78,7 @@ impl ExportSource for DiagramExport {
                 let plan = self.raw.clone()?;
                 let names: Vec<String> = (0..plan.rows()).map(|row| plan.file_name(row)).collect();
                 let (preview, about) = (Preview::Text(names.join("\n")), format!("{} files", plan.rows()));
-                let purpose = Purpose::Raw(plan);
+                let purpose = Purpose::Save { content: FileContent::Raw(plan), suggested_name: "raw".to_owned() };
                 Ok(Made { purpose, preview, about, usual_width_mm: 0.0 })
             }
             _ => options.figure(&self.figure(options.content == 1)?),

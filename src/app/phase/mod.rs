@@ -235,7 +235,7 @@ impl PhasePanel {
 
     /// Computes the runs of a diagram again and writes them into a folder.
     pub(crate) fn export_raw(&mut self, ctx: &Context, plan: RawPlan, folder: PathBuf) {
-        self.raw.begin(ctx, self.diagrams.pool(), plan, folder, Overwrite::No);
+        self.raw.begin(ctx, self.diagrams.pool(), plan, folder);
     }
 
     /// Draws the panel. `simulation` is that of the landscape, whose settings are marked on the maps.

@@ -13,7 +13,6 @@ use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 use super::diagram_store::DiagramStore;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::jobs::{Job, Progress};
-use crate::app::shell::messages::Question;
 use crate::sweep::pool::{Pool, Sweep};
 use crate::sweep::result::RawFormat;
 
@@ -39,12 +38,15 @@ impl RawPlan {
     pub(super) fn file_name(&self, row: usize) -> String {
         self.format.file_name(row)
     }
+
+    /// Whether a folder holds a file of a row already.
+    pub(in crate::app) fn has_files(&self, folder: &Path) -> bool {
+        self.format.file_names(&self.spec).any(|name| folder.join(name).symlink_metadata().is_ok())
+    }
 }
 
 /// The reason why not all rows were written. The earlier rows are complete.
 enum RawFailure {
-    /// A file exists already; nothing was computed or written.
-    Exists(String),
     Cancelled,
     Failed(String),
 }
@@ -53,8 +55,6 @@ enum RawFailure {
 #[derive(Default)]
 pub(super) struct RawExports {
     running: Option<Running>,
-    /// A plan that would replace existing files, and the name of one of these.
-    replace: Option<(RawPlan, PathBuf, String)>,
 }
 
 struct Running {
@@ -82,7 +82,6 @@ impl RawExports {
         let report = |title: &str, text| Action::Report { title: title.to_owned(), text };
         match outcome {
             Ok(()) => requests.actions.push(Action::Notify(rows)),
-            Err(RawFailure::Exists(name)) => self.replace = Some((plan.clone(), folder.clone(), name)),
             Err(RawFailure::Cancelled) => {
                 requests.actions.push(report("The export of raw arrays was cancelled", rows));
             }
@@ -94,11 +93,11 @@ impl RawExports {
     }
 
     /// Computes the runs of a diagram again and writes them into a folder.
-    pub(super) fn begin(&mut self, ctx: &Context, pool: Pool, plan: RawPlan, folder: PathBuf, overwrite: Overwrite) {
+    pub(super) fn begin(&mut self, ctx: &Context, pool: Pool, plan: RawPlan, folder: PathBuf) {
         let is_held = Arc::<AtomicBool>::default();
         let (of_job, held) = (plan.clone(), Arc::clone(&is_held));
         let (pixels, target) = (plan.spec.shape().iter().product::<usize>(), folder.clone());
-        let work = move |progress: &Progress| of_job.write(&pool, &target, overwrite, progress, &held);
+        let work = move |progress: &Progress| of_job.write(&pool, &target, progress, &held);
         self.running = Some(Running { plan, folder, is_held, job: Job::with_parts(ctx, pixels as u64, work) });
     }
 
@@ -115,9 +114,8 @@ impl RawExports {
         }
     }
 
-    /// Shows the progress of the export, and the question about existing files.
-    pub(super) fn bar(&mut self, ui: &mut Ui, diagrams: &DiagramStore) {
-        self.ask_to_replace(ui.ctx(), diagrams);
+    /// Shows the progress of the export.
+    pub(super) fn bar(&self, ui: &mut Ui, diagrams: &DiagramStore) {
         let Some(Running { plan, job, .. }) = &self.running else { return };
         let progress = job.progress();
         let rows = progress.done() as usize / plan.spec.shape()[1];
@@ -131,25 +129,6 @@ impl RawExports {
         });
         ui.add(ProgressBar::new(progress.share()).desired_height(6.0));
         ui.ctx().request_repaint_after(UPDATE_INTERVAL);
-    }
-
-    fn ask_to_replace(&mut self, ctx: &Context, diagrams: &DiagramStore) {
-        let Some((_, folder, name)) = &self.replace else { return };
-        let question = Question {
-            id: "replace raw arrays",
-            heading: "Replace the raw arrays?",
-            text: &format!(
-                "{} holds raw arrays already, such as {name}. Replacing them can't be undone.",
-                folder.display()
-            ),
-            yes: "Replace",
-            no: "Keep the old files",
-        };
-        match (question.ask(ctx), self.replace.take()) {
-            (Some(true), Some((plan, folder, _))) => self.begin(ctx, diagrams.pool(), plan, folder, Overwrite::Yes),
-            (None, unanswered) => self.replace = unanswered,
-            _ => {}
-        }
     }
 }
 
@@ -167,13 +146,12 @@ fn complete_rows(plan: &RawPlan, folder: &Path, rows: usize) -> String {
 }
 
 impl RawPlan {
-    /// Writes the rows' files into a folder, which is created if needed; returns the number of complete ones. While it
+    /// Writes the rows' files into a folder, which is created if needed, instead of any that are there; returns the number of complete ones. While it
     /// `is_held`, others can use the pool, and the computed pixels of a row stay.
     fn write(
         &self,
         pool: &Pool,
         folder: &Path,
-        overwrite: Overwrite,
         progress: &Progress,
         is_held: &AtomicBool,
     ) -> (usize, Result<(), RawFailure>) {
@@ -183,16 +161,10 @@ impl RawPlan {
         let mut complete = 0;
         let mut all = || {
             std::fs::create_dir_all(folder).map_err(cannot_use())?;
-            let mut names = format.file_names(spec);
-            if overwrite == Overwrite::No
-                && let Some(name) = names.find(|name| folder.join(name).symlink_metadata().is_ok())
-            {
-                return Err(RawFailure::Exists(name));
-            }
             AtomicFile::for_target(&folder.join(format.file_name(0))).map(drop).map_err(cannot_use())?;
             for row in 0..self.rows() {
                 let pixels = self.row(pool, row, progress, is_held)?;
-                let written = format.write_row(folder, overwrite, spec, row, &pixels);
+                let written = format.write_row(folder, Overwrite::Yes, spec, row, &pixels);
                 written.map_err(failed(format!("cannot write {}", format.file_name(row))))?;
                 complete += 1;
             }

@@ -30,7 +30,6 @@ pub(crate) enum FileEvent {
         path: PathBuf,
         content: FileContent,
     },
-    Raw(RawPlan, PathBuf),
     Data(PathBuf),
     Runs {
         follows: bool,
@@ -53,8 +52,6 @@ pub enum Purpose {
         content: FileContent,
         suggested_name: String,
     },
-    /// A folder for raw arrays.
-    Raw(RawPlan),
     /// The folder of a training's data, with the dialog's initial folder.
     Data(Option<PathBuf>),
     /// A folder of runs from elsewhere, which are followed as they are written, or imported once.
@@ -68,8 +65,10 @@ impl Purpose {
     fn texts(&self) -> [&'static str; 3] {
         match self {
             Purpose::Open => ["Open a preset, a result or a recording", "Path of the file", "Open"],
+            Purpose::Save { content: FileContent::Raw(_), .. } => {
+                ["A folder for the raw arrays", "Path of the folder", "Export"]
+            }
             Purpose::Save { .. } => ["Save", "Path of the file", "Save"],
-            Purpose::Raw(_) => ["A folder for the raw arrays", "Path of the folder", "Export"],
             Purpose::Data(_) => ["The folder with the data to learn from", "Path of the folder", "Use"],
             Purpose::Runs { follows } => {
                 let button = if *follows { "Follow" } else { "Import" };
@@ -183,6 +182,9 @@ impl Files {
             let dialog = dialog.set_title(purpose.texts()[0]);
             let path = match &purpose {
                 Purpose::Open => dialog.add_filter("Presets, results, recordings", &["ron", "npz"]).pick_file(),
+                Purpose::Save { content: FileContent::Raw(_), .. } | Purpose::Data(_) | Purpose::Runs { .. } => {
+                    dialog.pick_folder()
+                }
                 Purpose::Save { suggested_name, .. } => {
                     let extension = extension(suggested_name);
                     let dialog = dialog.set_file_name(suggested_name);
@@ -191,7 +193,6 @@ impl Files {
                         false => dialog.add_filter(extension.to_uppercase(), &[extension]).save_file(),
                     }
                 }
-                Purpose::Raw(_) | Purpose::Data(_) | Purpose::Runs { .. } => dialog.pick_folder(),
             };
             Answer::Chosen { purpose, path, waited: asked.elapsed() }
         });
@@ -207,7 +208,7 @@ impl Files {
             Purpose::Data(Some(begin)) if begin.is_dir() => return Some(begin.clone()),
             Purpose::Save { content: FileContent::Animation(_), .. } => true,
             Purpose::Save { suggested_name, .. } => suggested_name.ends_with(".png"),
-            Purpose::Raw(_) | Purpose::Data(_) | Purpose::Runs { .. } => false,
+            Purpose::Data(_) | Purpose::Runs { .. } => false,
         };
         let user = directories::UserDirs::new();
         let usual = user.as_ref().and_then(|user| if is_picture { user.picture_dir() } else { user.document_dir() });
@@ -220,15 +221,13 @@ impl Files {
     fn chosen(&mut self, purpose: Purpose, path: PathBuf, overwrite: Overwrite) {
         match purpose {
             Purpose::Open => self.open(path),
+            // A dialog for a folder has not asked about the files in it.
+            Purpose::Save { content: content @ FileContent::Raw(_), .. } => self.save(path, content, Overwrite::No),
             Purpose::Save { content, suggested_name } if path.extension().is_none() => {
                 let path = path.with_extension(extension(&suggested_name));
                 self.save(path, content, Overwrite::No);
             }
             Purpose::Save { content, .. } => self.save(path, content, overwrite),
-            Purpose::Raw(plan) => {
-                self.exported_to = Some(path.clone());
-                self.events.push(FileEvent::Raw(plan, path));
-            }
             Purpose::Data(_) => self.events.push(FileEvent::Data(path)),
             Purpose::Runs { follows } => self.events.push(FileEvent::Runs { follows, folder: path }),
         }
@@ -237,7 +236,6 @@ impl Files {
 
     fn type_path(&mut self, purpose: Purpose) {
         let name = match &purpose {
-            Purpose::Raw(_) => "raw",
             Purpose::Open | Purpose::Data(_) | Purpose::Runs { .. } => "",
             Purpose::Save { suggested_name, .. } => suggested_name,
         };
@@ -270,14 +268,15 @@ impl Files {
     }
 
     fn show_replace(&mut self, ctx: &Context) {
-        let Some((path, _)) = &self.replace else { return };
-        let question = Question {
-            id: "replace file",
-            heading: &format!("Replace {}?", file_name(path)),
-            text: &format!("{} exists already. Replacing it can't be undone.", path.display()),
-            yes: "Replace",
-            no: "Keep the old file",
+        let Some((path, content)) = &self.replace else { return };
+        let name = path.display();
+        let [heading, text] = match content {
+            FileContent::Raw(_) => ["Replace the raw arrays?".to_owned(), format!("{name} holds raw arrays already.")],
+            _ => [format!("Replace {}?", file_name(path)), format!("{name} exists already.")],
         };
+        let text = &format!("{text} Replacing can't be undone.");
+        let question =
+            Question { id: "replace file", heading: &heading, text, yes: "Replace", no: "Keep what is there" };
         match (question.ask(ctx), self.replace.take()) {
             (Some(true), Some((path, content))) => self.save(path, content, Overwrite::Yes),
             (None, unanswered) => self.replace = unanswered,
@@ -301,6 +300,8 @@ pub enum FileContent {
     Bytes(Arc<Vec<u8>>),
     /// An animation that is drawn once its path is known.
     Animation(Arc<AnimationJob>),
+    /// Raw arrays that are computed once their folder is known.
+    Raw(RawPlan),
 }
 
 impl From<Vec<u8>> for FileContent {
@@ -320,7 +321,8 @@ enum Refused {
     Failed(String),
 }
 
-/// Writes a file; replaces an existing one only if `overwrite` allows it. The file of an animation is written later.
+/// Writes a file; replaces an existing one only if `overwrite` allows it. The files of an animation and of raw arrays are
+/// written later.
 fn write(path: &Path, content: &FileContent, overwrite: Overwrite) -> Result<(), Refused> {
     let failed = |error: std::io::Error| Refused::Failed(format!("cannot write {}: {error}", path.display()));
     let bytes = match content {
@@ -335,7 +337,8 @@ fn write(path: &Path, content: &FileContent, overwrite: Overwrite) -> Result<(),
         }
         FileContent::Bytes(bytes) => bytes,
         FileContent::Animation(_) if overwrite == Overwrite::No && path.exists() => return Err(Refused::Exists),
-        FileContent::Animation(_) => return Ok(()),
+        FileContent::Raw(plan) if overwrite == Overwrite::No && plan.has_files(path) => return Err(Refused::Exists),
+        FileContent::Animation(_) | FileContent::Raw(_) => return Ok(()),
     };
     write_file(path, overwrite, bytes).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => Refused::Exists,

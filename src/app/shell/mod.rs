@@ -387,7 +387,6 @@ impl Valleyscope {
                 }
                 FileEvent::Saved { path, content } => self.saved(ctx, &path, content),
                 FileEvent::Gone(path) => self.catalog.recent.retain(|recent| *recent != path),
-                FileEvent::Raw(plan, folder) => self.tabs.phase.export_raw(ctx, plan, folder),
                 FileEvent::Data(folder) => self.tabs.training.use_data_in(&folder),
                 FileEvent::Runs { follows: false, folder } => self.tabs.training.import_runs(folder),
                 FileEvent::Runs { follows: true, folder } => self.tabs.training.follow_runs(folder),
@@ -397,13 +396,17 @@ impl Valleyscope {
     }
 
     fn saved(&mut self, ctx: &Context, path: &Path, content: FileContent) {
-        if let FileContent::Animation(animation) = content {
-            return self.dialogs.export.exports.start(ctx, path, Arc::unwrap_or_clone(animation));
-        }
-        if let FileContent::Preset(draft) = content {
-            self.tabs.get_mut(TabName::that_opens(&draft.preset)).saved(*draft, path);
-            self.catalog.add_recent(path);
-            self.catalog.refresh(&self.context);
+        match content {
+            FileContent::Animation(animation) => {
+                return self.dialogs.export.exports.start(ctx, path, Arc::unwrap_or_clone(animation));
+            }
+            FileContent::Raw(plan) => return self.tabs.phase.export_raw(ctx, plan, path.to_owned()),
+            FileContent::Preset(draft) => {
+                self.tabs.get_mut(TabName::that_opens(&draft.preset)).saved(*draft, path);
+                self.catalog.add_recent(path);
+                self.catalog.refresh(&self.context);
+            }
+            FileContent::Bytes(_) => {}
         }
         self.dialogs.messages.notify(format!("Saved {}", path.display()));
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use egui::Context;
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::RuleSpec;
-use valleyscope_engine::quantity::{Replicates, number_text};
+use valleyscope_engine::quantity::number_text;
 use valleyscope_engine::setting::SettingPath;
 use valleyscope_engine::spec_error::SpecError;
 use valleyscope_experiments::dataset::DataChoice;
@@ -350,10 +350,7 @@ impl TrainingEditor {
             }
             Some(value) => format!("{}, {}", number_text(value), number_text(0.5 * (1.0 + value))),
         };
-        let mut grid = match draft {
-            Preset::Grid(grid) => grid,
-            base => GridPreset::of(base, Vec::new(), Replicates::of::<1>()),
-        };
+        let mut grid = GridPreset::of(draft);
         if let Ok(variation) = format!("{path}={values}").parse()
             && !self.varies(&path)
         {

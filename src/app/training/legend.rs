@@ -8,7 +8,7 @@ use egui::{
 use valleyscope_experiments::view::range::{Crossing, common_level, first_crossing, speedup};
 use valleyscope_experiments::view::ticks::{grouped, significant};
 use valleyscope_experiments::view::{AxisScale, Pen};
-use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, RunFolder};
+use valleyscope_runs::{MetricId, MetricInfo, RunFolder};
 
 use super::names::{Name, NamedCurves, color, dash, rgb};
 use super::track::{Nearest, Track, TrackView};
@@ -19,7 +19,7 @@ use crate::app::widgets::number;
 use crate::app::widgets::number::TypedField;
 use crate::app::widgets::plot::readout;
 use crate::app::widgets::theme::text_width;
-use crate::runs::Format;
+use crate::runs::{Format, is_held_out};
 
 /// The longest title in the legend where space is scarce, in points.
 const LONGEST: f32 = 240.0;
@@ -318,14 +318,11 @@ impl TimeToLoss {
 /// Chooses the loss by which the groups are compared: an evaluation on other data than those of training, if all groups
 /// have it, else the training loss.
 fn compared<'i>(groups: &[NamedCurves<'_>], infos: &'i [MetricInfo]) -> Option<(&'i MetricInfo, MetricId)> {
-    let losses = infos.iter().filter(|info| info.better == Better::Lower);
-    let losses = losses.filter_map(|info| Some((info, info.metric()?)));
-    let is_evaluated = |(info, metric): &(&MetricInfo, MetricId)| {
-        let is_known = groups.iter().all(|group| group.drawn.tracks.contains_key(metric));
-        info.source == MetricSource::Evaluation && *metric != MetricId::TRAIN_LOSS && is_known
-    };
-    let of_training = MetricInfo::of_training_loss(infos).and_then(|info| Some((info, info.metric()?)));
-    losses.clone().find(is_evaluated).or(of_training)
+    let with_metric = |info: &'i MetricInfo| Some((info, info.metric()?));
+    let is_of_all =
+        |(_, metric): &(&MetricInfo, MetricId)| groups.iter().all(|group| group.drawn.tracks.contains_key(metric));
+    let held_out = infos.iter().filter(|info| is_held_out(info)).filter_map(with_metric).find(is_of_all);
+    held_out.or_else(|| MetricInfo::of_training_loss(infos).and_then(with_metric))
 }
 
 /// Shows the row of a group and its relation to the baseline; returns whether the user chose it as the baseline.

@@ -13,12 +13,12 @@ use valleyscope_engine::quantity::number_text;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{Dash, Pen};
 use valleyscope_experiments::workload::STEPS;
-use valleyscope_runs::RunFolder;
+use valleyscope_runs::{RunFolder, RunHistory};
 
 use super::plotter::RunCurves;
 use super::summary::Summary;
 use crate::app::widgets::theme::background;
-use crate::runs::Format;
+use crate::runs::{Format, RunFacts};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Name {
@@ -43,9 +43,10 @@ impl Name {
     }
 }
 
-#[derive(Clone, Debug, Default)]
+/// The facts by which a run or a curve is named.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct CurveFacts {
-    /// The title given by the user; empty where it is named by its settings.
+    /// The title given by the user, or any title if no optimizer is known; empty where it is named by its settings.
     pub title: String,
     /// The workload, if it is known.
     pub family: Option<&'static str>,
@@ -53,6 +54,8 @@ pub(super) struct CurveFacts {
     pub optimizer: String,
     /// Whether the preset names the run, which is then distinguished only from others of that name.
     pub is_named: bool,
+    /// The hyperparameters that differ from the rule's defaults, formatted; none of a run that the preset names.
+    pub hyperparameters: Vec<String>,
     /// The settings to be named if they differ from those of others.
     pub settings: Vec<ShownSetting>,
     /// The settings that do not affect learning, to be named if all others are equal.
@@ -70,14 +73,14 @@ type Traits = [Option<String>; 5];
 
 const SEED: usize = 3;
 
-fn traits(run: &Summary) -> Traits {
-    let setting = |path: &str, word: &str| Some(format!("{word} {}", Format::Exact.text(run.facts.get(path)?)));
+pub(super) fn traits(facts: &RunFacts, history: &RunHistory) -> Traits {
+    let setting = |path: &str, word: &str| Some(format!("{word} {}", Format::Exact.text(facts.get(path)?)));
     [
-        run.facts.number("learning_rate").map(|rate| format!("η {}", number_text(rate))),
+        facts.number("learning_rate").map(|rate| format!("η {}", number_text(rate))),
         setting("batch_size", "batch"),
-        run.steps.map(|steps| format!("{} steps", grouped(steps))),
+        history.steps().map(|steps| format!("{} steps", grouped(steps))),
         setting("seed", "seed"),
-        forked(run),
+        history.forked().map(|forked| format!("forked at {}", grouped(forked.from_step))),
     ]
 }
 
@@ -85,32 +88,10 @@ fn chosen_traits(traits: &Traits, chosen: &BTreeSet<usize>) -> Vec<String> {
     chosen.iter().filter_map(|index| traits[*index].clone()).collect()
 }
 
-pub(super) fn curve_facts(run: &Summary, runs: usize) -> CurveFacts {
-    CurveFacts {
-        title: run.own_title().to_owned(),
-        family: run.family,
-        optimizer: optimizer(run).unwrap_or_default(),
-        is_named: run.is_named,
-        settings: run.shown.clone(),
-        bookkeeping: run.bookkeeping.clone(),
-        traits: traits(run),
-        folder: run.run.name(),
-        runs,
-    }
-}
-
-fn forked(run: &Summary) -> Option<String> {
-    run.forked.as_ref().map(|forked| format!("forked at {}", grouped(forked.from_step)))
-}
-
-fn optimizer(run: &Summary) -> Option<String> {
-    Some(run.optimizer.clone()).filter(|optimizer| !optimizer.is_empty())
-}
-
 /// Describes the settings of runs in a list, so that they are distinct: the workload, if there are several, the
 /// optimizer, and the differences from other runs of its workload, or the learning rate and the batch size where
 /// nothing differs. The steps are shown with the status.
-pub(super) fn distinct_settings(runs: &[&Summary]) -> Vec<String> {
+pub(super) fn distinct_settings(runs: &[&CurveFacts]) -> Vec<String> {
     let is_mixed = runs.iter().any(|run| run.family != runs[0].family);
     let keys: Vec<_> = runs.iter().map(|run| (run.family, run.is_named.then_some(&run.optimizer))).collect();
     let texts = differing_by_key(&keys, &runs.iter().map(|run| of_list(run)).collect::<Vec<_>>());
@@ -118,20 +99,21 @@ pub(super) fn distinct_settings(runs: &[&Summary]) -> Vec<String> {
     let differing: BTreeSet<_> = differs.map(|(run, _)| run.family).collect();
     let settings = runs.iter().zip(texts).map(|(run, texts)| {
         let family = run.family.filter(|_| is_mixed).map(str::to_owned);
-        let [rate, batch, ..] = traits(run);
+        let optimizer = Some(run.optimizer.clone()).filter(|optimizer| !optimizer.is_empty());
+        let [rate, batch, .., fork] = run.traits.clone();
         // Workloads whose runs do not differ are described by the usual settings.
-        let usual = rate.into_iter().chain(batch).chain(run.non_default_hyperparameters.iter().cloned());
+        let usual = rate.into_iter().chain(batch).chain(run.hyperparameters.iter().cloned());
         let usual = usual.filter(|_| !differing.contains(&run.family));
-        let parts = family.into_iter().chain(optimizer(run)).chain(forked(run)).chain(texts).chain(usual);
+        let parts = family.into_iter().chain(optimizer).chain(fork).chain(texts).chain(usual);
         parts.collect::<Vec<_>>().join(", ")
     });
     settings.collect()
 }
 
 /// Lists the settings that are named in a list if they differ: without the steps, and with the seed.
-fn of_list(run: &Summary) -> Vec<ShownSetting> {
-    let mut settings: Vec<ShownSetting> = run.shown.iter().filter(|it| it.meaning != STEPS).cloned().collect();
-    let [rate, batch, _, seed, _] = traits(run);
+fn of_list(run: &CurveFacts) -> Vec<ShownSetting> {
+    let mut settings: Vec<ShownSetting> = run.settings.iter().filter(|it| it.meaning != STEPS).cloned().collect();
+    let [rate, batch, _, seed, _] = run.traits.clone();
     for (meaning, text) in [(ShownSetting::LEARNING_RATE, rate), ("batch", batch), ("seed", seed)] {
         let text = text.filter(|text| settings.iter().all(|known| known.text != *text));
         settings.extend(text.map(|text| ShownSetting::new(meaning, text)));

@@ -20,7 +20,7 @@ use super::editor::{DataWatch, SavedTraining, TrainingEditor, TrainingMemory, ta
 use super::empty::Example;
 use super::jobs::TrainingJobs;
 use super::list::List;
-use super::names::{CurveFacts, Name, Pens, curve_facts, distinct};
+use super::names::{CurveFacts, Name, Pens, distinct};
 use super::plots::TrainingExport;
 use super::plotter::{CurveRequest, Plotter, RunCurves};
 use super::queue::QueueState;
@@ -397,7 +397,7 @@ impl TrainingPanel {
     fn curve_facts(&self, drawn: &RunCurves) -> CurveFacts {
         let (first, runs) = (&drawn.runs[0], drawn.runs.len());
         match self.summary(first) {
-            Some(summary) => curve_facts(summary, runs),
+            Some(summary) => CurveFacts { runs, ..summary.naming.clone() },
             None => CurveFacts { title: first.name(), folder: first.name(), runs, ..CurveFacts::default() },
         }
     }

@@ -28,7 +28,7 @@ pub(super) struct CurveRequest {
     pub aliases: Arc<MetricAliases>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RunCurves {
     pub runs: Vec<RunFolder>,
     /// The metrics that the runs log.
@@ -41,9 +41,37 @@ pub struct RunCurves {
 impl RunCurves {
     /// Makes the curves of a history that belongs to no folder.
     pub(super) fn of_history(history: &RunHistory) -> RunCurves {
-        let mut tracks = BTreeMap::new();
-        let metrics = extend_tracks(&mut tracks, history, 0.0, &MetricAliases::default());
-        RunCurves { runs: Vec::new(), metrics, tracks, marks: Vec::new() }
+        let mut curves = RunCurves::default();
+        curves.extend(history, 0.0, &MetricAliases::default());
+        curves
+    }
+
+    /// Adds a history's new points to the tracks of its metrics.
+    fn extend(&mut self, history: &RunHistory, smoothing: f64, aliases: &MetricAliases) {
+        let started = history.started();
+        let of_step = OfStep {
+            samples: started.and_then(|started| started.batch_size).unwrap_or(1) as f64,
+            tokens: started.and_then(|started| started.tokens_per_step).unwrap_or(0) as f64,
+        };
+        let batches = batches(history);
+        let fork = history.forked().map(|forked| forked.from_step);
+        self.metrics.clear();
+        for (logged, info) in aliases.apply(history.metrics()) {
+            let Some(metric) = info.metric() else { continue };
+            let curve = history.curve(logged);
+            // Evaluations are few, and means over many samples already.
+            let smoothing = if info.source == MetricSource::Evaluation { 0.0 } else { smoothing };
+            if !curve.is_empty() {
+                let new = || Arc::new(Track::new(of_step, smoothing).forked_at(fork));
+                let track = self.tracks.entry(metric).or_insert_with(new);
+                if track.len() < curve.len() {
+                    let track = Arc::make_mut(track);
+                    track.set_batches(&batches);
+                    track.extend(&curve);
+                }
+            }
+            self.metrics.push(info);
+        }
     }
 }
 
@@ -113,14 +141,15 @@ impl PlotterThread {
         self.members.retain(|member| wanted.contains(&member.reader.run()));
         for run in wanted {
             if !self.members.iter().any(|member| member.reader.run() == run) {
-                self.members.push(PlottedRun::new(run.clone()));
+                let (reader, curves) = (RunReader::new(run.clone()), RunCurves::default());
+                self.members.push(PlottedRun { reader, curves, made_for: None });
             }
         }
     }
 
     fn drawn(&self, group: &[RunFolder]) -> RunCurves {
         let members = group.iter().filter_map(|run| self.members.iter().find(|member| member.reader.run() == run));
-        let members: Vec<&PlottedRun> = members.collect();
+        let members: Vec<&RunCurves> = members.map(|member| &member.curves).collect();
         let mut tracks = BTreeMap::new();
         let metrics = union(members.iter().map(|member| &member.metrics[..]));
         for metric in metrics.iter().filter_map(MetricInfo::metric) {
@@ -162,60 +191,14 @@ fn batches(history: &RunHistory) -> Vec<(u64, f64)> {
     batches.collect()
 }
 
-/// Adds a history's new points to the tracks of its metrics; returns these metrics.
-fn extend_tracks(
-    tracks: &mut BTreeMap<MetricId, Arc<Track>>,
-    history: &RunHistory,
-    smoothing: f64,
-    aliases: &MetricAliases,
-) -> Vec<MetricInfo> {
-    let started = history.started();
-    let of_step = OfStep {
-        samples: started.and_then(|started| started.batch_size).unwrap_or(1) as f64,
-        tokens: started.and_then(|started| started.tokens_per_step).unwrap_or(0) as f64,
-    };
-    let batches = batches(history);
-    let fork = history.forked().map(|forked| forked.from_step);
-    let mut metrics = Vec::new();
-    for (logged, info) in aliases.apply(history.metrics()) {
-        let Some(metric) = info.metric() else { continue };
-        let curve = history.curve(logged);
-        // Evaluations are few, and means over many samples already.
-        let smoothing = if info.source == MetricSource::Evaluation { 0.0 } else { smoothing };
-        if !curve.is_empty() {
-            let new = || Arc::new(Track::new(of_step, smoothing).forked_at(fork));
-            let track = tracks.entry(metric).or_insert_with(new);
-            if track.len() < curve.len() {
-                let track = Arc::make_mut(track);
-                track.set_batches(&batches);
-                track.extend(&curve);
-            }
-        }
-        metrics.push(info);
-    }
-    metrics
-}
-
 struct PlottedRun {
     reader: RunReader,
-    metrics: Vec<MetricInfo>,
-    tracks: BTreeMap<MetricId, Arc<Track>>,
-    marks: Vec<RunMark>,
+    curves: RunCurves,
     /// The history's generation, the smoothing and the names of metrics for which the tracks were made.
     made_for: Option<(u64, f64, Arc<MetricAliases>)>,
 }
 
 impl PlottedRun {
-    fn new(run: RunFolder) -> PlottedRun {
-        PlottedRun {
-            reader: RunReader::new(run),
-            metrics: Vec::new(),
-            tracks: BTreeMap::new(),
-            marks: Vec::new(),
-            made_for: None,
-        }
-    }
-
     /// Reads new events; returns whether there were any.
     fn poll(&mut self, CurveRequest { smoothing, aliases, .. }: &CurveRequest) -> bool {
         let smoothing = *smoothing;
@@ -225,17 +208,17 @@ impl PlottedRun {
         let made_for = Some((history.generation(), smoothing, Arc::clone(aliases)));
         let anew = self.made_for != made_for;
         if anew {
-            self.tracks.clear();
+            self.curves.tracks.clear();
             self.made_for = made_for;
         }
         if !is_new && !anew {
             return false;
         }
-        self.marks = history.marks();
-        for mark in &mut self.marks {
+        self.curves.marks = history.marks();
+        for mark in &mut self.curves.marks {
             mark.label = visible(&mark.label).into_owned();
         }
-        self.metrics = extend_tracks(&mut self.tracks, history, smoothing, aliases);
+        self.curves.extend(history, smoothing, aliases);
         true
     }
 }

@@ -12,6 +12,7 @@ use valleyscope_runs::{
     Concern, Forked, MetricInfo, Notes, Ranks, RunFolder, RunHistory, RunReader, Status, Timestamp,
 };
 
+use super::names::{CurveFacts, traits};
 use crate::runs::{Columns, MetricAliases, RunFacts, RunSettings, RunSource, status_line};
 
 /// The summary of a run: its [facts](RunFacts), and what lists name, colour and offer of it.
@@ -26,17 +27,8 @@ pub struct Summary {
     pub status_line: String,
     /// The run's problems, the gravest first, escaped for display.
     pub concerns: Vec<Concern>,
-    pub optimizer: String,
-    /// The hyperparameters that differ from the rule's defaults, formatted.
-    pub non_default_hyperparameters: Vec<String>,
-    /// Whether the preset gives a name to the run.
-    pub is_named: bool,
-    /// The settings to be named if they differ from other runs'.
-    pub shown: Vec<ShownSetting>,
-    /// The settings that do not affect learning, to be named if runs differ in nothing else.
-    pub bookkeeping: Vec<ShownSetting>,
-    /// The name that distinguishes runs of its workload, if its config can be read.
-    pub family: Option<&'static str>,
+    /// The facts by which it and its curve are named.
+    pub(super) naming: CurveFacts,
     /// The settings that distinguish it from the other runs; empty if they are not known.
     pub settings: String,
     /// The red, green and blue of its optimizer.
@@ -86,11 +78,6 @@ impl Summary {
         } else {
             [settings, self.title.clone()]
         }
-    }
-
-    /// The title of its curve: the user's, or any title if no settings are known. Empty if the settings suffice.
-    pub fn own_title(&self) -> &str {
-        if self.optimizer.is_empty() { &self.title } else { &self.notes.title }
     }
 
     pub fn in_full(&self) -> String {
@@ -269,26 +256,43 @@ impl Watched {
         let title = title.or_else(|| Some(preset?.title().to_owned()));
         let title =
             if self.notes.title.is_empty() { title.unwrap_or_else(|| run.name()) } else { self.notes.title.clone() };
+        let title = visible(&title).into_owned();
         let spec = preset.and_then(Preset::training);
         let optimizer = spec.as_ref().map(|spec| spec.label().to_owned());
         let optimizer = started.map(|started| started.optimizer.clone()).or(optimizer).unwrap_or_default();
-        let workload = preset.and_then(Preset::workload);
         let rule = spec.map(|spec| spec.rule.kind()).or_else(|| RuleKind::shown_as(&optimizer));
         let concerns = Concern::of(&status, history, now);
         let data = started.filter(|started| !started.data.is_empty());
         let data = data.map(|started| ShownSetting::new("data", visible(&started.data).into_owned()));
-        Summary {
-            title: visible(&title).into_owned(),
-            notes: self.notes.clone(),
+        let facts = RunFacts::of(RunSource {
+            run: &run,
+            settings: &config.settings,
+            history,
+            status: &status,
+            notes: &self.notes,
+            concerns: &concerns,
+            // Only plots show several metrics as one: names of fields in tables and filters do not change.
+            aliases: &MetricAliases::default(),
+        });
+        let naming = CurveFacts {
+            title: if optimizer.is_empty() { title.clone() } else { self.notes.title.clone() },
+            family: preset.and_then(Preset::workload).map(|workload| workload.info().family),
             optimizer: visible(&optimizer).into_owned(),
             // Its name includes them.
-            non_default_hyperparameters: spec
+            hyperparameters: spec
                 .filter(|spec| spec.name.is_none())
                 .map_or_else(Vec::new, |spec| non_default_hyperparameters(spec.rule)),
-            is_named: spec.as_ref().is_some_and(|spec| spec.name.is_some()),
-            shown: config.shown(history).into_iter().chain(data).collect(),
+            is_named: spec.is_some_and(|spec| spec.name.is_some()),
+            settings: config.shown(history).into_iter().chain(data).collect(),
             bookkeeping: config.bookkeeping.clone(),
-            family: workload.map(|workload| workload.info().family),
+            traits: traits(&facts, history),
+            folder: run.name(),
+            runs: 1,
+        };
+        Summary {
+            title,
+            notes: self.notes.clone(),
+            naming,
             settings: String::new(),
             color: rule.map_or(NEUTRAL, |rule| rule.info().color),
             steps: history.steps(),
@@ -296,16 +300,7 @@ impl Watched {
             evaluated: history.evaluated(),
             writes_text: started.is_some_and(|started| started.tokens_per_step.is_some()),
             forked: history.forked().cloned(),
-            facts: RunFacts::of(RunSource {
-                run: &run,
-                settings: &config.settings,
-                history,
-                status: &status,
-                notes: &self.notes,
-                concerns: &concerns,
-                // Only plots show several metrics as one: names of fields in tables and filters do not change.
-                aliases: &MetricAliases::default(),
-            }),
+            facts,
             status_line: status_line(&status, &concerns, history),
             concerns: concerns.into_iter().map(escaped).collect(),
             status,

@@ -18,7 +18,7 @@ use valleyscope_runs::{CommandRequest, Notes, NotesEdit, Reply, RunCommand, RunF
 
 use super::detail::{RunDetail, log_tail};
 use super::editor::ForkPoint;
-use super::names::distinct_settings;
+use super::names::{CurveFacts, distinct_settings};
 use super::queue::QueueState;
 use super::summary::{ListedRuns, Summary, Watched};
 use super::worker::{Installation, TrainingPaths, WorkerState};
@@ -285,8 +285,8 @@ impl Watcher {
 
     /// Lists all runs. Unchanged summaries are shared with earlier lists.
     fn listed(&mut self) -> ListedRuns {
-        let known: Vec<&Summary> = self.known.values().filter_map(Watched::summary).collect();
-        let settings = distinct_settings(&known);
+        let known = self.known.values().filter_map(Watched::summary);
+        let settings = distinct_settings(&known.map(|run| &run.naming).collect::<Vec<&CurveFacts>>());
         let watched = self.known.values_mut().filter(|watched| watched.summary().is_some());
         let runs: Vec<Arc<Summary>> =
             watched.zip(settings).filter_map(|(run, settings)| run.listed(settings)).collect();

@@ -5,10 +5,9 @@ use std::ffi::OsStr;
 
 use anyhow::anyhow;
 use rayon::prelude::*;
-use valleyscope_engine::terminal_escape::visible_path;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{RunConfig, computation};
-use valleyscope_runs::{Notes, RunFolder, RunReader};
+use valleyscope_runs::Notes;
 
 use super::FigureArgs;
 use crate::cli::run_args::RunsLocation;
@@ -31,28 +30,13 @@ pub(super) fn figure(name: &OsStr, grid: &Preset, args: &FigureArgs) -> Result<F
         )));
     }
     say(format_args!("{} of {all} trainings were found in {folder}", runs.len()));
-    let result = GridResult::of(grid.title(), &runs.iter().collect::<Vec<_>>(), &axes(args));
+    let axes = GridAxes { x: args.x.clone(), best_over: args.best_over.clone() };
+    let result = GridResult::of(grid.title(), &runs.iter().collect::<Vec<_>>(), &axes);
     let mut result = result.map_err(|error| Failure::BadInput(anyhow!(error)))?;
     result.counts[1] = all;
-    Ok(drawn(&result, vec![grid.to_ron()], args))
-}
-
-/// Draws a grid in one run, which an older version trained.
-pub(super) fn figure_of_run(run: &RunFolder, args: &FigureArgs) -> Result<Figure, Failure> {
-    let mut reader = RunReader::new(run.clone());
-    reader.poll().map_err(|error| anyhow!(error).context(format!("cannot read {}", visible_path(&run.events()))))?;
-    let result = GridResult::of_one_run(reader.history(), &axes(args));
-    let result = result.map_err(|error| Failure::BadInput(anyhow!("there is no figure of {}: {error}", run.name())))?;
-    Ok(drawn(&result, vec![run.config_text().unwrap_or_default()], args))
-}
-
-fn axes(args: &FigureArgs) -> GridAxes {
-    GridAxes { x: args.x.clone(), best_over: args.best_over.clone() }
-}
-
-fn drawn(result: &GridResult, specs: Vec<String>, args: &FigureArgs) -> Figure {
     result.remarks.iter().for_each(|remark| say(format_args!("{remark}")));
-    if args.parallel { Figure::parallel(result, specs) } else { Figure::grid(result, specs) }
+    let specs = vec![grid.to_ron()];
+    Ok(if args.parallel { Figure::parallel(&result, specs) } else { Figure::grid(&result, specs) })
 }
 
 /// Reads the runs of a grid's trainings in a folder; of several runs of one training, that with the most steps.

@@ -19,7 +19,6 @@ use valleyscope_runs::RunFolder;
 use super::{FigureArgs, grid, trainings};
 use crate::cli::landscape_args::{with_compared, with_settings};
 use crate::cli::output::{ProgressLine, ProgressUnit};
-use crate::cli::run_args::RunsLocation;
 use crate::cli::sweep::SweepRunner;
 use crate::cli::{Failure, changed, check_computable, say};
 use crate::draw::{Compared, Figure, Map, Trajectories};
@@ -166,33 +165,26 @@ impl Source {
             ))),
             Ok(loaded) => {
                 let changed = changed(&loaded.preset, &args.set)?;
-                Source::of_preset(name, changed, &loaded.preset, args)
+                Source::of_preset(changed, &loaded.preset, args)
             }
             Err(error) => {
-                let source = result_named(name, error, args)?;
+                let source = result_named(name, error)?;
                 refuse(SET, !args.set.is_empty(), name, "holds results already")?;
                 refuse(QUICK, args.quick, name, "holds results already")?;
-                Ok(source)
+                Ok(Source::Sweeps(Layout::Single, vec![source]))
             }
         }
     }
 
     /// The source of a preset that the command line has changed from `before`.
-    fn of_preset(name: &OsStr, changed: Preset, before: &Preset, args: &FigureArgs) -> Result<Source, Failure> {
+    fn of_preset(changed: Preset, before: &Preset, args: &FigureArgs) -> Result<Source, Failure> {
         if let (Preset::Sweep(changed), Preset::Sweep(before)) = (&changed, before) {
             let asked = as_asked(changed.clone(), before, args.quick);
             return Ok(Source::Sweeps(Layout::Single, vec![SweepSource::to_compute(&asked)]));
         }
         match changed.as_changed_from(before) {
             Preset::Landscape(preset) => Source::of_landscape(preset, args),
-            other => {
-                let (kind, command) = (other.kind(), other.command(&name.display().to_string()));
-                Err(Failure::BadInput(anyhow!(
-                    "expected a preset of the kind Landscape or Sweep, or of trainings, and `{}` is a {kind}; run it with \
-                     `valleyscope {command}`, and draw the figure of its run",
-                    name.display()
-                )))
-            }
+            _ => unreachable!("trainings are drawn from their runs, and a changed preset is of the same kind"),
         }
     }
 
@@ -305,21 +297,23 @@ fn refuse(option: &str, is_given: bool, name: &OsStr, why: &str) -> Result<(), F
 const SET: &str = "--set is for a preset that is computed";
 const QUICK: &str = "--quick is for computing";
 
-/// The results of a name that is not a preset's: the run of a grid, which older versions trained, or a folder or file of
-/// a sweep's results. A folder with the name of a preset is given as `./NAME`.
-fn result_named(name: &OsStr, not_a_preset: PresetError, args: &FigureArgs) -> Result<Source, Failure> {
-    if let Some(run) = run_named(name)? {
-        return Ok(Source::Trainings(Box::new(grid::figure_of_run(&run, args)?)));
-    }
+/// The results of a name that is not a preset's: a folder or file of a sweep's. A folder with the name of a preset is
+/// given as `./NAME`.
+fn result_named(name: &OsStr, not_a_preset: PresetError) -> Result<SweepSource, Failure> {
     let path = Path::new(name);
+    if RunFolder::is_at(path) {
+        return Err(Failure::BadInput(anyhow!(
+            "there is no figure of the run {}; give the preset of its training",
+            path.display()
+        )));
+    }
     let is_archive = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz"));
     if is_archive || path.is_dir() {
-        let result = SweepResult::open(path).map_err(Failure::bad_input)?;
-        return Ok(Source::Sweeps(Layout::Single, vec![SweepSource::there(result)]));
+        return SweepResult::open(path).map(SweepSource::there).map_err(Failure::bad_input);
     }
     if path.components().count() > 1 && !path.exists() {
         return Err(Failure::BadInput(anyhow!(
-            "there is no {}; expected the name or the file of a preset, a folder of results or its phase.npz, or the folder of a run",
+            "there is no {}; expected the name or the file of a preset, or a folder of results or its phase.npz",
             path.display()
         )));
     }
@@ -329,23 +323,6 @@ fn result_named(name: &OsStr, not_a_preset: PresetError, args: &FigureArgs) -> R
         }
         other => other.into(),
     }))
-}
-
-fn run_named(name: &OsStr) -> Result<Option<RunFolder>, Failure> {
-    let path = Path::new(name);
-    if path.is_dir() {
-        return match RunFolder::is_at(path) {
-            true => RunFolder::open(path).map(Some).map_err(Failure::bad_input),
-            false => Ok(None),
-        };
-    }
-    if path.components().count() > 1 || path.exists() {
-        return Ok(None);
-    }
-    match RunsLocation::of(None) {
-        Ok(location) if location.has_beginning_with(name) => location.find(name).map(Some),
-        _ => Ok(None),
-    }
 }
 
 /// The largest number of diagrams side by side.
@@ -373,10 +350,7 @@ impl SweepSource {
                     other.kind()
                 ))),
             },
-            Err(error) => match result_named(OsStr::new(text), error, args)? {
-                Source::Sweeps(_, mut sweeps) => Ok(sweeps.swap_remove(0)),
-                _ => Err(refused(anyhow!("expected the results of a sweep, found a run"))),
-            },
+            Err(error) => result_named(OsStr::new(text), error),
         }
     }
 }

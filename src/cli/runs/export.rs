@@ -12,7 +12,7 @@ use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 use valleyscope_runs::{CheckpointChoice, RunReader, SavedModel, TextRequest, WorkerProgram};
 
-use crate::cli::output::{Interrupt, print};
+use crate::cli::output::{Interrupt, by_ending, print};
 use crate::cli::run_args::{CheckpointName, RunsLocation, data, device, find_worker};
 use crate::cli::{Failure, say};
 use crate::export::write_csv;
@@ -21,9 +21,7 @@ use crate::runs::tensorboard::{event_file, write_history};
 
 pub(super) fn run(location: &RunsLocation, name: &CheckpointName, out: &Path) -> Result<(), Failure> {
     let reader = read(location, name, "--out")?;
-    if out.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("csv")) {
-        return Err(Failure::BadInput(anyhow!("--out must be a file that ends in .csv, found {}", out.display())));
-    }
+    by_ending("--out", out, &[("csv", ())])?;
     let (name, history) = (reader.run().shown_name(), reader.history());
     let to_file = || format!("cannot write {}", visible_path(out));
     if history.started().is_none() {

@@ -1,7 +1,6 @@
 //! `valleyscope runs show` and `check`: the description of a run, and checks of folders of runs and sweeps.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +13,7 @@ use valleyscope_runs::{
 };
 
 use super::{newest, notes};
-use crate::cli::output::{cell, print};
+use crate::cli::output::{cell, print, table};
 use crate::cli::run_args::RunsLocation;
 use crate::cli::{Failure, say};
 use crate::runs::{Columns, MetricAliases, RunFacts, RunSettings, RunSource, progress};
@@ -240,12 +239,5 @@ fn text(folder: &Path, findings: &Findings) -> String {
         let (part, description) = (cell(&found.part, LONGEST_FINDING[0]), cell(&found.description, LONGEST_FINDING[1]));
         [found.condition.name().to_owned(), part, description]
     });
-    let rows: Vec<[String; 3]> = rows.collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let (first, second) = (width(0), width(1));
-    let mut text = format!("{}\n", visible_path(folder));
-    for [condition, part, description] in rows {
-        writeln!(text, "  {condition:first$}  {part:second$}  {description}").expect("a text can be written to");
-    }
-    text
+    format!("{}\n{}", visible_path(folder), table(&rows.collect::<Vec<_>>(), "  "))
 }

@@ -1,4 +1,4 @@
-//! Figures for publication: maps of phase diagrams, plots of scans, curves of trainings and landscapes with
+//! Figures for publication: maps of phase diagrams, plots of grids, curves of trainings and landscapes with
 //! trajectories, with titles and legends.
 //!
 //! A [`Figure`] has one content, which is laid out at a width and drawn on paper. Every file has title, program

@@ -87,7 +87,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// The default width: a journal's column for one map, one plot of curves or plots of a scan, its page for several
+    /// The default width: a journal's column for one map, one plot of curves or plots of a grid, its page for several
     /// maps or plots of curves side by side or a landscape.
     pub fn usual_width_mm(&self) -> f64 {
         self.content.usual_width_mm()

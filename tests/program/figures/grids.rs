@@ -1,4 +1,4 @@
-//! The figure of a grid: of an old run of a scan, and of the runs of a preset, drawn by the real program.
+//! The figure of a grid: of given results, and of the runs of a preset, drawn by the real program.
 
 use std::fs;
 use std::path::Path;
@@ -7,34 +7,85 @@ use std::process::Output;
 use resvg::usvg::roxmltree::{Document, Node};
 use skrifa::{FontRef, MetadataProvider};
 use valleyscope::draw::{Figure, FigureError, Options};
-use valleyscope::runs::{GridAxes, GridResult};
+use valleyscope::runs::{GridAxes, GridResult, MetricAliases, RunFacts};
 use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_experiments::run::RunConfig;
 use valleyscope_experiments::workload::RunSpec;
-use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunReader, RunSession, ScanAxes, Started};
+use valleyscope_runs::{Event, MetricId, MetricValues, Notes, RunFolder, RunSession, Started};
 
 use crate::doctor::{Sandbox, expect, expect_error, stderr};
-use crate::run_table::{axes, config, places, point, scan, started, test_loss, write};
 
 const ADAM: &str = "#f46f43";
 
-fn read(run: &RunFolder, axes: &GridAxes) -> Result<GridResult, String> {
-    let mut reader = RunReader::new(run.clone());
-    reader.poll().expect("the events can be read");
-    GridResult::of_one_run(reader.history(), axes)
+/// The optimizers, batch sizes and number of seeds of a grid with three learning rates.
+struct Axes {
+    optimizers: [&'static str; 3],
+    batch_sizes: Vec<u64>,
+    seeds: usize,
 }
 
-fn opened(run: &RunFolder) -> GridResult {
-    read(run, &GridAxes::default()).expect("the results of a grid")
+const RATES: [f64; 3] = [0.001, 0.01, 0.1];
+
+fn axes() -> Axes {
+    Axes { optimizers: ["Adam", "Signum", "FOCUS, γ = 0.2"], batch_sizes: vec![2, 8, 32, 128], seeds: 2 }
 }
 
-fn of(axes: &ScanAxes, places: &[[usize; 2]]) -> GridResult {
+/// Returns all pairs of an optimizer and a batch size.
+fn places(axes: &Axes) -> Vec<[usize; 2]> {
+    (0..axes.batch_sizes.len()).flat_map(|size| (0..3).map(move |optimizer| [optimizer, size])).collect()
+}
+
+/// Returns the test loss of a training, different for each: the learning rate in the middle is best, and the largest
+/// diverges with batches of 2.
+fn test_loss([optimizer, size]: [usize; 2], rate: usize, seed: usize) -> f64 {
+    if rate == 2 && size == 0 {
+        return if seed == 0 { f64::NAN } else { f64::INFINITY };
+    }
+    let best = [0.8, 0.6, 0.5][optimizer] - 0.1 * size as f64 + 0.05 * (optimizer * size) as f64;
+    best + 0.2 * (rate as f64 - 1.0).abs() + 0.04 * (seed + 1) as f64
+}
+
+fn config() -> String {
+    built_ins().iter().find(|built_in| built_in.name == "fig2cd").expect("it is built in").preset.to_ron()
+}
+
+/// Returns the facts of finished trainings, with these last test losses.
+fn facts(axes: &Axes, places: &[[usize; 2]], loss: impl Fn([usize; 2], usize, usize) -> f64) -> Vec<RunFacts> {
     let folder = tempfile::tempdir().expect("a folder");
-    opened(&write(folder.path(), started(axes), places.iter().map(|place| point(axes, *place))))
+    let mut facts = Vec::new();
+    for place in places {
+        for (rate, seed) in (0..RATES.len()).flat_map(|rate| (0..axes.seeds).map(move |seed| (rate, seed))) {
+            let run = RunFolder::create(folder.path(), "run", "of another program").expect("a run can be made");
+            let mut session = RunSession::begin(&run).expect("a session can begin");
+            let started = Started {
+                optimizer: axes.optimizers[place[0]].to_owned(),
+                batch_size: Some(axes.batch_sizes[place[1]]),
+                learning_rate: Some(RATES[rate]),
+                seed: Some(seed as u64),
+                data: "MNIST, in /some/cache".to_owned(),
+                ..Started::default()
+            };
+            let evaluated = MetricValues::from([(MetricId::TEST_LOSS, loss(*place, rate, seed))]);
+            for event in [Event::Started(started), Event::Eval(evaluated), Event::Finished] {
+                session.record(400, event).expect("it can be written");
+            }
+            drop(session);
+            facts.push(RunFacts::read(&run, &Notes::default(), &MetricAliases::default()).expect("it can be read"));
+        }
+    }
+    facts
+}
+
+fn read(facts: &[RunFacts], axes: &GridAxes) -> Result<GridResult, String> {
+    GridResult::of("Batches & <optimizers>", &facts.iter().collect::<Vec<_>>(), axes)
+}
+
+fn of(axes: &Axes, places: &[[usize; 2]]) -> GridResult {
+    read(&facts(axes, places, test_loss), &GridAxes::default()).expect("the results of a grid")
 }
 
 fn whole() -> GridResult {
-    of(&axes(), &places(&axes(), true))
+    of(&axes(), &places(&axes()))
 }
 
 fn rendered(figure: &Figure, width_mm: f64) -> String {
@@ -249,11 +300,11 @@ fn results_are_means_of_the_best_learning_rate_with_deviations_over_seeds() {
 fn a_table_of_a_grid_has_a_row_for_each_combination() {
     let table = String::from_utf8(whole().csv().expect("memory takes all that is written")).expect("text");
     let rows: Vec<String> = table.lines().map(|row| row.replace("\"FOCUS, γ = 0.2\"", "FOCUS")).collect();
-    assert_eq!(rows[0], "optimizer,batch_size,learning_rate,test_loss,test_loss_std,seeds");
+    assert_eq!(rows[0], "optimizer,learning_rate,batch_size,test_loss,test_loss_std,seeds");
     assert_eq!(rows.len(), 1 + 3 * 4 * 3);
     let mut seen = std::collections::BTreeSet::new();
     for row in &rows[1..] {
-        let [optimizer, size, rate, mean, std, seeds] = &row.split(',').collect::<Vec<_>>()[..] else {
+        let [optimizer, rate, size, mean, std, seeds] = &row.split(',').collect::<Vec<_>>()[..] else {
             panic!("{row}")
         };
         let at = |all: &[&str], text: &str| all.iter().position(|it| *it == text).expect("it is tried");
@@ -341,21 +392,15 @@ fn the_best_point_of_each_curve_is_ringed() {
     }
 }
 
-/// Returns the scan with Signum's best learning rate at the upper end with batches of 2 and 32, and at the lower with
+/// Returns the grid with Signum's best learning rate at the upper end with batches of 2 and 32, and at the lower with
 /// 8; with 128 all of its trainings diverge.
 fn at_edges() -> GridResult {
-    let (axes, folder) = (axes(), tempfile::tempdir().expect("a folder"));
-    let points = places(&axes, true).into_iter().map(|place| {
-        let mut point = point(&axes, place);
-        match place {
-            [1, 0 | 2] => point.test_loss[2] = vec![0.01, 0.02],
-            [1, 1] => point.test_loss[0] = vec![0.01, 0.02],
-            [1, 3] => point.test_loss.iter_mut().for_each(|losses| *losses = vec![f64::NAN, f64::INFINITY]),
-            _ => {}
-        }
-        point
-    });
-    opened(&write(folder.path(), started(&axes), points))
+    let loss = |place: [usize; 2], rate: usize, seed: usize| match (place, rate) {
+        ([1, 0 | 2], 2) | ([1, 1], 0) => [0.01, 0.02][seed],
+        ([1, 3], _) => [f64::NAN, f64::INFINITY][seed],
+        _ => test_loss(place, rate, seed),
+    };
+    read(&facts(&axes(), &places(&axes()), loss), &GridAxes::default()).expect("the results of a grid")
 }
 
 #[test]
@@ -406,10 +451,11 @@ fn what_diverged_with_all_learning_rates_is_at_the_upper_edge_and_improves_nothi
 }
 
 #[test]
-fn a_partial_scan_is_labelled_and_its_lines_have_gaps() {
-    // Adam's grid points are known except for batches of 32.
-    let result = of(&axes(), &[[0, 0], [0, 1], [0, 3], [1, 0], [1, 2]]);
-    assert_eq!(result.counts, [30, 72]);
+fn a_partial_grid_is_labelled_and_its_lines_have_gaps() {
+    // Adam's results are known except for batches of 32.
+    let mut result = of(&axes(), &[[0, 0], [0, 1], [0, 3], [1, 0], [1, 2]]);
+    assert_eq!(result.counts, [30, 30]);
+    result.counts[1] = 72;
     let svg = drawn(&result, 85.0);
     let document = Document::parse(&svg).expect("well-formed XML");
     assert!(texts(&document).iter().any(|(text, ..)| *text == "so far 30 of 72 trainings"));
@@ -428,8 +474,8 @@ fn a_partial_scan_is_labelled_and_its_lines_have_gaps() {
 #[test]
 fn without_adam_and_signum_there_is_no_improvement() {
     for names in [["Adam", "FOCUS", "SGD"], ["Signum", "FOCUS", "SGD"]] {
-        let axes = ScanAxes { optimizers: names.map(str::to_owned).to_vec(), ..axes() };
-        let svg = drawn(&of(&axes, &places(&axes, true)), 85.0);
+        let axes = Axes { optimizers: names, ..axes() };
+        let svg = drawn(&of(&axes, &places(&axes)), 85.0);
         let document = Document::parse(&svg).expect("well-formed XML");
         assert_eq!(frames(&document).len(), 1);
         assert!(texts(&document).iter().any(|(text, ..)| *text == "128"), "the batch sizes are below");
@@ -439,8 +485,8 @@ fn without_adam_and_signum_there_is_no_improvement() {
 
 #[test]
 fn one_seed_has_no_bands() {
-    let axes = ScanAxes { replicates: 1, ..axes() };
-    let result = of(&axes, &places(&axes, true));
+    let axes = Axes { seeds: 1, ..axes() };
+    let result = of(&axes, &places(&axes));
     assert!(result.rows.iter().all(|(_, mean)| mean.seeds == 1 && mean.error().is_nan()));
     let svg = drawn(&result, 85.0);
     assert!(!svg.contains("fill-opacity"));
@@ -450,8 +496,8 @@ fn one_seed_has_no_bands() {
 
 #[test]
 fn batch_sizes_are_drawn_in_ascending_order() {
-    let mixed = ScanAxes { batch_sizes: vec![128, 2, 32, 8], ..axes() };
-    let svg = drawn(&of(&mixed, &places(&mixed, true)), 85.0);
+    let mixed = Axes { batch_sizes: vec![128, 2, 32, 8], ..axes() };
+    let svg = drawn(&of(&mixed, &places(&mixed)), 85.0);
     let document = Document::parse(&svg).expect("well-formed XML");
     let height = height_of(&document, frames(&document)[0], true);
     let curve = &paths(&document, ADAM, "1.1")[0];
@@ -463,13 +509,12 @@ fn batch_sizes_are_drawn_in_ascending_order() {
 
 #[test]
 fn other_axes_are_chosen_and_unknown_ones_refused() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let run = scan(folder.path(), true);
+    let runs = facts(&axes(), &places(&axes()), test_loss);
     let axes = |x: Option<&str>, best_over: Option<&str>| GridAxes {
         x: x.map(str::to_owned),
         best_over: best_over.map(str::to_owned),
     };
-    let over_rates = read(&run, &axes(Some("lr"), None)).expect("results");
+    let over_rates = read(&runs, &axes(Some("lr"), None)).expect("results");
     assert_eq!((over_rates.x.field.as_str(), over_rates.best_over.as_ref()), ("learning_rate", None));
     assert_eq!(over_rates.ticks.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>(), ["0.001", "0.01", "0.1"]);
     assert_eq!(over_rates.curves.len(), 12, "one for each optimizer and batch size");
@@ -481,29 +526,27 @@ fn other_axes_are_chosen_and_unknown_ones_refused() {
             (test_loss([0, 1], rate, 0) + test_loss([0, 1], rate, 1)) / 2.0,
         );
     }
-    let best_sizes = read(&run, &axes(Some("learning_rate"), Some("batch_size"))).expect("results");
+    let best_sizes = read(&runs, &axes(Some("learning_rate"), Some("batch_size"))).expect("results");
     let names: Vec<&str> = best_sizes.curves.iter().map(|curve| curve.name.as_str()).collect();
     assert_eq!(names, ["Adam", "Signum", "FOCUS, γ = 0.2"]);
     let point = best_sizes.curves[0].points[1].as_ref().expect("it is known");
     assert_eq!(point.best, "128");
     close(point.mean, score([0, 3]).0);
     assert!(best_sizes.remarks[0].starts_with("Adam, "), "{:?}", best_sizes.remarks);
-    let unknown = read(&run, &axes(Some("loss"), None)).expect_err("it is no field");
+    let unknown = read(&runs, &axes(Some("loss"), None)).expect_err("it is no field");
     assert!(unknown.starts_with("there is no field `loss`"), "{unknown}");
-    let refused = read(&run, &axes(None, Some("test_loss"))).expect_err("it is no setting");
+    let refused = read(&runs, &axes(None, Some("test_loss"))).expect_err("it is no setting");
     let expected =
-        "expected a setting that varies in the grid, one of optimizer, batch_size, learning_rate, found test_loss";
+        "expected a setting that varies in the grid, one of optimizer, learning_rate, batch_size, found test_loss";
     assert_eq!(refused, expected);
-    let twice = read(&run, &axes(Some("batch_size"), Some("batch_size"))).expect_err("two settings are needed");
+    let twice = read(&runs, &axes(Some("batch_size"), Some("batch_size"))).expect_err("two settings are needed");
     assert_eq!(twice, "expected two settings, found batch_size for both axes");
 }
 
 #[test]
 fn nothing_extends_beyond_the_page_and_labels_do_not_touch() {
-    let mut many = axes();
-    many.batch_sizes = (1..=12).map(|power| 1 << power).collect();
-    let places = places(&many, true);
-    let result = of(&many, &places);
+    let many = Axes { batch_sizes: (1..=12).map(|power| 1 << power).collect(), ..axes() };
+    let result = of(&many, &places(&many));
     let figures =
         [("plots", Figure::grid(&result, vec![config()])), ("axes", Figure::parallel(&whole(), vec![config()]))];
     let sizes = [(50.0, 8.0), (85.0, 8.0), (85.0, 14.0), (180.0, 8.0), (300.0, 10.0)];
@@ -567,10 +610,9 @@ fn every_character_has_a_glyph() {
 
 #[test]
 fn every_format_is_written_and_equal_figures_are_equal_bytes() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let run = scan(folder.path(), false);
+    let result = whole();
     for make in [Figure::grid, Figure::parallel] {
-        let render = || make(&opened(&run), vec![config()]).render(&Options::default()).expect("rendered");
+        let render = || make(&result, vec![config()]).render(&Options::default()).expect("rendered");
         let (one, other) = (render(), render());
         assert_eq!(one.to_string(), other.to_string());
         let png = one.to_png(100.0).expect("drawn");
@@ -593,21 +635,6 @@ fn too_narrow_pages_are_refused() {
 }
 
 #[test]
-fn runs_without_results_are_refused_with_the_reason() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let refusal = |started| {
-        let refused = read(&write(folder.path(), started, []), &GridAxes::default());
-        refused.expect_err("it has no results")
-    };
-    let axes = axes();
-    assert_eq!(refusal(started(&axes)), "no training of the grid has finished yet");
-    let other = Started { scan: None, kind: "Mnist".to_owned(), ..started(&axes) };
-    assert_eq!(refusal(other), "expected a grid, found a run of the kind `Mnist`");
-    let run = RunFolder::create(folder.path(), "scan", &config()).expect("a run can be made");
-    assert_eq!(read(&run, &GridAxes::default()).expect_err("it has no results"), "the run has not begun");
-}
-
-#[test]
 fn parallel_axes_have_a_line_for_each_combination_that_did_not_diverge() {
     let result = whole();
     let svg = rendered(&Figure::parallel(&result, vec![config()]), 180.0);
@@ -617,7 +644,7 @@ fn parallel_axes_have_a_line_for_each_combination_that_did_not_diverge() {
         *texts.iter().find(|(text, ..)| *text == label).unwrap_or_else(|| panic!("no {label} among {texts:?}"))
     };
     // The names of the axes are side by side.
-    let names = ["optimizer", "batch size", "learning rate", "test loss"].map(place);
+    let names = ["optimizer", "learning rate", "batch size", "test loss"].map(place);
     assert!(names.windows(2).all(|pair| pair[0].1 < pair[1].1 && (pair[0].2 - pair[1].2).abs() < 0.01), "{names:?}");
     for value in ["Adam", "Signum", "FOCUS, γ = 0.2", "2", "8", "32", "128", "0.001", "0.01", "0.1"] {
         place(value);
@@ -639,8 +666,8 @@ fn parallel_axes_have_a_line_for_each_combination_that_did_not_diverge() {
     assert!(others.iter().chain(&best).all(|line| line.len() == 4));
     // The best has the lowest loss, and goes through its own values.
     assert!(others.iter().all(|line| line[3][1] < best[0][3][1] + 1e-9));
-    near(best[0][1][1], place("128").2);
-    near(best[0][2][1], place("0.01").2);
+    near(best[0][1][1], place("0.01").2);
+    near(best[0][2][1], place("128").2);
     for (axis, (_, x, _)) in names.into_iter().enumerate() {
         near(best[0][axis][0], x);
     }
@@ -672,7 +699,7 @@ fn trained(folder: &Path, training: &Preset, loss: f64, end: Option<Event>) -> R
     run
 }
 
-/// Returns the result of a training of the grid: as in the old scan, with the best learning rate in the middle.
+/// Returns the result of a training of the grid: as above, with the best learning rate in the middle.
 fn loss_of(training: &Preset) -> f64 {
     let Preset::Mnist(preset) = training else { panic!("a training of MNIST") };
     let run = &preset.runs[0];

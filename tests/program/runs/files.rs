@@ -10,9 +10,8 @@ use proptest::prelude::*;
 use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_experiments::run::{ConfigError, RunConfig};
 use valleyscope_runs::{
-    Event, EventRecord, FolderError, Forked, GridPoint, LockState, MetricId, MetricValues, Notes, RunCommand,
-    RunFolder, RunReader, RunRefused, RunSession, ScanAxes, SettingChange, Started, Timestamp, WorkerProgram,
-    check_removable, remove, send,
+    Event, EventRecord, FolderError, Forked, LockState, MetricId, MetricValues, Notes, RunCommand, RunFolder,
+    RunReader, RunRefused, RunSession, SettingChange, Started, Timestamp, WorkerProgram, check_removable, remove, send,
 };
 
 use super::worker::fresh_run;
@@ -69,35 +68,6 @@ fn each_event_has_its_line() {
     expect_line(Event::Failed { message: "m".into() }, r#","message":"m""#);
     expect_line(Event::Stopped, "");
     expect_line(Event::Finished, "");
-}
-
-#[test]
-fn the_axes_and_grid_points_of_runs_of_older_versions_are_read() {
-    let axes = ScanAxes {
-        optimizers: vec!["Adam".into(), "Signum".into()],
-        batch_sizes: vec![2, 4, 8],
-        learning_rates: vec![1e-4, 0.1],
-        replicates: 3,
-        steps: 400,
-    };
-    let started = record(0, Event::Started(Started { scan: Some(axes), steps: 6, ..Started::default() }));
-    assert_eq!(EventRecord::parse(started.to_line().as_bytes()).unwrap(), started);
-    let point = GridPoint {
-        index: [1, 2],
-        optimizer: "Signum".into(),
-        batch_size: 8,
-        done: 3,
-        total: 6,
-        test_loss: vec![vec![1.1, 1.2], vec![f64::INFINITY, 1.4]],
-    };
-    let line = record(3, Event::GridPoint(point)).to_line();
-    assert!(line.contains(r#""index":[1,2],"optimizer":"Signum","batch_size":8,"done":3,"total":6"#), "{line}");
-    assert!(line.contains(r#""test_loss":[[1.1,1.2],["inf",1.4]]"#), "{line}");
-    assert_eq!(EventRecord::parse(line.as_bytes()).unwrap().to_line(), line);
-    // The other results of a point are ignored.
-    let more = r#","seconds":1.25,"train_loss":[[0.1,0.2],["inf",0.4]],"test_accuracy":[[0.9,0.8],[0.7,0.6]]}"#;
-    let whole = format!("{}{more}", line.strip_suffix('}').unwrap());
-    assert_eq!(EventRecord::parse(whole.as_bytes()).unwrap().to_line(), line);
 }
 
 #[test]

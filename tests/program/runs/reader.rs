@@ -6,8 +6,8 @@ use std::io::Write;
 
 use proptest::prelude::*;
 use valleyscope_runs::{
-    Event, EventRecord, GridPoint, LONGEST_LINE, MetricId, MetricValues, RunFolder, RunHistory, RunReader, Started,
-    Timestamp, last_lines,
+    Event, EventRecord, LONGEST_LINE, MetricId, MetricValues, RunFolder, RunHistory, RunReader, Started, Timestamp,
+    last_lines,
 };
 
 use super::worker::fresh_run;
@@ -46,10 +46,6 @@ fn train(step: u64) -> (u64, Event) {
 
 fn eval(step: u64) -> (u64, Event) {
     (step, Event::Eval(MetricValues::from([(MetricId::TEST_LOSS, step as f64), (MetricId::TEST_ACCURACY, 0.5)])))
-}
-
-fn point(step: u64, point: [usize; 2], value: f64) -> (u64, Event) {
-    (step, Event::GridPoint(GridPoint { index: point, test_loss: vec![vec![value]], ..GridPoint::default() }))
 }
 
 fn started(steps: u64) -> (u64, Event) {
@@ -184,7 +180,7 @@ fn a_replaced_file_is_read_again() {
 
 /// Returns possible events of a run: training that continues, and resumes from earlier steps.
 fn any_events() -> impl Strategy<Value = Vec<(u64, Event)>> {
-    proptest::collection::vec((0..8_u8, any::<u8>()), 0..60).prop_map(|choices| {
+    proptest::collection::vec((0..7_u8, any::<u8>()), 0..60).prop_map(|choices| {
         let mut step = 0;
         let mut events = vec![started(99)];
         for (choice, value) in choices {
@@ -196,8 +192,7 @@ fn any_events() -> impl Strategy<Value = Vec<(u64, Event)>> {
                 }
                 1 if step > 0 => events.push(eval(step)),
                 2 => events.push((step, Event::Sample { text: value.to_string() })),
-                3 => events.push(point(step, [value as usize % 2, value as usize % 3], value as f64)),
-                4 => events.push((step, Event::Warning { message: value.to_string() })),
+                3 => events.push((step, Event::Warning { message: value.to_string() })),
                 _ => {
                     step += 1 + value % 3;
                     events.push(train(step));
@@ -242,11 +237,6 @@ proptest! {
         let evaluated = of("eval").iter().map(|record| record.step).collect::<Vec<_>>();
         prop_assert_eq!(history.curve(MetricId::TEST_LOSS).step, &*evaluated);
         prop_assert_eq!(history.samples().len(), of("sample").len());
-        let points = of("grid_point");
-        prop_assert_eq!(history.grid_points().len(), points.len());
-        for (point, record) in history.grid_points().zip(points) {
-            prop_assert_eq!(&Event::GridPoint(point.clone()), &record.event);
-        }
     }
 
     #[test]
@@ -270,7 +260,6 @@ proptest! {
         let (brief, full) = (brief.history(), reader.history());
         prop_assert_eq!((brief.step(), brief.wall_s(), brief.ending()), (full.step(), full.wall_s(), full.ending()));
         prop_assert_eq!(brief.curve(MetricId::TEST_LOSS), full.curve(MetricId::TEST_LOSS));
-        prop_assert!(brief.grid_points().eq(full.grid_points()));
         if brief.latest(MetricId::LOSS).is_some() {
             prop_assert_eq!(brief.latest(MetricId::LOSS), full.latest(MetricId::LOSS));
         }

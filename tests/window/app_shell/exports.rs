@@ -225,7 +225,7 @@ fn a_cancelled_export_needs_no_question() {
 fn an_animation_replaces_a_file_only_after_a_question() {
     let mut app = drawing(false);
     let there = app.write("there.gif", "an older one");
-    for (answer, is_kept) in [("Keep the old file", true), ("Replace", false)] {
+    for (answer, is_kept) in [("Keep what is there", true), ("Replace", false)] {
         open_sheet(&mut app, "Animation");
         set_number(&mut app, "Last step", 10.0);
         set_number(&mut app, "Steps a frame", 10.0);
@@ -418,7 +418,7 @@ fn files_that_are_there_are_replaced_only_after_a_question() {
     std::fs::write(folder.join("syn-exp-7-3.npy"), "mine").expect("the test's folder can be written");
     export_to(&mut app, &folder);
     app.until("the question", |app| app.shows("Replace the raw arrays?"));
-    app.button("Keep the old files").settle();
+    app.button("Keep what is there").settle();
     assert_eq!(files(&folder).into_iter().collect::<Vec<_>>(), [("syn-exp-7-3.npy".to_owned(), b"mine".to_vec())]);
     export_to(&mut app, &folder);
     app.until("the question", |app| app.shows("Replace the raw arrays?"));

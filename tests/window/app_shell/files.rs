@@ -161,7 +161,7 @@ fn a_file_of_the_user_is_replaced_only_after_a_question() {
     app.set_slider("Noise σ", 2.5);
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
     app.until("the question", |app| app.shows("Replace mine.ron?"));
-    app.button("Keep the old file").settle();
+    app.button("Keep what is there").settle();
     assert_eq!(std::fs::read_to_string(&path).expect("the file is there"), text);
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
     app.until("the question again", |app| app.shows("Replace mine.ron?"));

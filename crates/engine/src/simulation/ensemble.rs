@@ -304,11 +304,11 @@ impl Ensemble {
     }
 
     fn remember(&self, block: usize, landscape: &Landscape, noise: &GradientNoise, learning_rate: f64) -> Before {
-        let has_curvature = self.rule.rule.info().needs(Need::Curvature);
+        let (has_curvature, mut streams) = (self.rule.rule.info().needs(Need::Curvature), self.streams[block]);
         Before {
             position: self.positions[block],
             noise_kind: noise.kind,
-            noise: draw_noise(has_curvature, &mut self.streams[block].clone(), noise),
+            noise: draw_noise(has_curvature, &mut streams, noise),
             states: self.states_of(block).to_vec(),
             landscape: landscape.clone(),
             rule: self.rule.rule,

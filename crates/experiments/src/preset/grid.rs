@@ -61,10 +61,14 @@ impl GridPreset {
     /// The largest number of trainings.
     pub const MOST: usize = 20_000;
 
-    /// Makes a grid of a preset's trainings, with its title.
-    pub fn of(base: Preset, vary: Vec<Variation>, seeds: Replicates) -> GridPreset {
-        let [title, description] = base.words().map(str::to_owned);
-        GridPreset { version: FormatVersion, title, description, base: Box::new(base), vary, seeds }
+    /// Makes a grid of a preset's trainings, with its title, in which nothing varies yet; a grid stays as it is.
+    pub fn of(preset: Preset) -> GridPreset {
+        if let Preset::Grid(grid) = preset {
+            return grid;
+        }
+        let [title, description] = preset.words().map(str::to_owned);
+        let (base, vary, seeds) = (Box::new(preset), Vec::new(), Replicates::of::<1>());
+        GridPreset { version: FormatVersion, title, description, base, vary, seeds }
     }
 
     /// Checks that each combination can be trained, and returns the first that cannot.

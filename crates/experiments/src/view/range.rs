@@ -361,13 +361,10 @@ impl DiagnosticMetric {
     /// The range of a linear axis that shows values from `low` to `high`. That of an effective step and of a share
     /// reaches from 0 to above 1, so that 0.5 is in the middle.
     pub fn range(self, [low, high]: [f64; 2]) -> [f64; 2] {
+        use DiagnosticMetric::{EffectiveStep, NoiseShare, Oscillation, Signal};
         match self {
-            DiagnosticMetric::Loss
-            | DiagnosticMetric::Depth
-            | DiagnosticMetric::AbsV
-            | DiagnosticMetric::FreeEnergy
-            | DiagnosticMetric::Noise => [low, high],
-            _ => [low.min(0.0), high.max(1.05)],
+            EffectiveStep | Signal | NoiseShare | Oscillation => [low.min(0.0), high.max(1.05)],
+            _ => [low, high],
         }
     }
 
