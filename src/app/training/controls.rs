@@ -97,6 +97,10 @@ fn grid(ui: &mut Ui, editor: &mut TrainingEditor) {
                     changed = Some(grid);
                 }
             });
+            // A field shows the beginning only.
+            if text.len() > 30 {
+                ui.add(Label::new(RichText::new(text).small().weak()).wrap());
+            }
         }
         form::line(ui, "Seeds", "Trainings of each combination, which differ in the seed", |ui| {
             let field = TypedField { name: "Number of seeds", width: form::FIELD_WIDTH };
