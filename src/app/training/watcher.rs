@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use rayon::prelude::*;
-use valleyscope_machine::{PyTorchBytes, SetUpState, has_nvidia_gpu};
+use valleyscope_machine::{PyTorchVariant, SetUpState, has_nvidia_gpu};
 use valleyscope_runs::{CommandRequest, Notes, NotesEdit, Reply, RunCommand, RunFolder, now};
 
 use super::detail::{RunDetail, log_tail};
@@ -100,7 +100,7 @@ pub(super) fn start(paths: TrainingPaths, outbox: Outbox) -> Sender<WatcherComma
             Err(error) => watcher.outbox.send(Update::Failed(error)),
         }
         // This searches the disk for libraries.
-        watcher.run(PyTorchBytes::for_machine(has_nvidia_gpu()), &inbox);
+        watcher.run(PyTorchVariant::for_machine(has_nvidia_gpu()), &inbox);
     });
     commands
 }
@@ -153,7 +153,7 @@ impl Watcher {
         }
     }
 
-    fn run(mut self, bytes: PyTorchBytes, inbox: &Receiver<WatcherCommand>) {
+    fn run(mut self, bytes: PyTorchVariant, inbox: &Receiver<WatcherCommand>) {
         let mut next = Instant::now();
         loop {
             match inbox.recv_timeout(next.saturating_duration_since(Instant::now())) {
@@ -258,7 +258,7 @@ impl Watcher {
     }
 
     /// Reads the status of the worker's set-up, which is another process.
-    fn poll_set_up(&mut self, bytes: PyTorchBytes) {
+    fn poll_set_up(&mut self, bytes: PyTorchVariant) {
         let Some(worker) = &self.paths.worker_folder else { return };
         let status = worker.status();
         let has_log = status.as_ref().is_some_and(|status| status.state != SetUpState::Done);
