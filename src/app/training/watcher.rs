@@ -6,7 +6,6 @@
 //! seconds. Updates are sent only when something has changed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
@@ -114,7 +113,10 @@ struct Watcher {
     listing: Option<Listing>,
     /// Makes the next poll list the runs.
     must_list: bool,
-    round_robin: RoundRobin,
+    /// The number of polls so far.
+    polls: usize,
+    /// Makes the next poll check all runs.
+    checks_all: bool,
     focus: Option<RunFolder>,
     requests: Vec<Request>,
     detail: Option<(RunFolder, RunDetail)>,
@@ -142,7 +144,8 @@ impl Watcher {
             known: BTreeMap::new(),
             listing: None,
             must_list: false,
-            round_robin: RoundRobin::default(),
+            polls: 0,
+            checks_all: false,
             focus: None,
             requests: Vec::new(),
             detail: None,
@@ -202,7 +205,7 @@ impl Watcher {
             },
             WatcherCommand::Refresh => {
                 self.must_list = true;
-                self.round_robin.all = true;
+                self.checks_all = true;
             }
         }
     }
@@ -338,11 +341,13 @@ impl Watcher {
     fn due(&mut self) -> Vec<&mut Watched> {
         let asked = self.requests.iter().map(|request| &request.run);
         let wanted: Vec<&RunFolder> = self.focus.iter().chain(asked).collect();
-        let is_due = |watched: &&mut Watched| !watched.is_at_rest() || wanted.contains(&watched.run());
-        let (mut due, resting): (Vec<_>, Vec<_>) = self.known.values_mut().partition(is_due);
-        let part = self.round_robin.take(resting.len());
-        due.extend(resting.into_iter().skip(part.start).take(part.len()));
-        due
+        let checks_all = std::mem::take(&mut self.checks_all);
+        self.polls += 1;
+        let turn = self.polls % ROUND;
+        let is_due = |(index, watched): &(usize, &mut Watched)| {
+            checks_all || index % ROUND == turn || !watched.is_at_rest() || wanted.contains(&watched.run())
+        };
+        self.known.values_mut().enumerate().filter(is_due).map(|(_, watched)| watched).collect()
     }
 
     fn follow_requests(&mut self) {
@@ -426,26 +431,6 @@ impl Listing {
 
 fn modified(folder: &Path) -> Option<SystemTime> {
     folder.metadata().ok()?.modified().ok()
-}
-
-/// Divides the runs at rest among [`ROUND`] polls.
-#[derive(Default)]
-struct RoundRobin {
-    next: usize,
-    /// Makes the next poll check all of them.
-    all: bool,
-}
-
-impl RoundRobin {
-    /// Selects the indices of the runs to check now, of `count` runs at rest.
-    fn take(&mut self, count: usize) -> Range<usize> {
-        if std::mem::take(&mut self.all) {
-            return 0..count;
-        }
-        let start = if self.next < count { self.next } else { 0 };
-        self.next = (start + count.div_ceil(ROUND)).min(count);
-        start..self.next
-    }
 }
 
 #[cfg(test)]
