@@ -1,7 +1,7 @@
 //! A landscape with what is drawn on it, in the plane or in space: contour lines, paths, the start, and axes.
 
 use egui::{Align, Color32, Pos2, Rect, Shape, Stroke, StrokeKind, pos2, vec2};
-use valleyscope_engine::landscape::{Landscape, LandscapeSpec, Uv};
+use valleyscope_engine::landscape::{Landscape, LandscapeSpec};
 use valleyscope_experiments::view::range::{Extent, suiting, union};
 use valleyscope_experiments::view::ticks::Ticks;
 use valleyscope_experiments::view::{
@@ -164,7 +164,7 @@ impl LandscapePainter<'_> {
     pub(crate) fn draw_uv_axes(&self, landscape: &Landscape, taken: Rect) {
         let em = self.canvas.style.em;
         let (color, halo) = (Color32::from_white_alpha(210), Color32::from_black_alpha(110));
-        for (name, axis) in [("u", Uv { u: 1.0, v: 0.0 }), ("v", Uv { u: 0.0, v: 1.0 })] {
+        for (name, axis) in [("u", [1.0, 0.0]), ("v", [0.0, 1.0])] {
             let Some([from, to]) = self.across(landscape.xy_from_uv(axis)) else { continue };
             let count = if matches!(self.projection, Projection::Plane(_)) { 1 } else { POINTS };
             let points = (0..=count).map(|index| index as f64 / count as f64);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use valleyscope_engine::landscape::{Landscape, Uv};
+use valleyscope_engine::landscape::Landscape;
 use valleyscope_engine::loss::LossProgram;
 use valleyscope_experiments::view::{Colormap, HeightField, SpaceView, SymLog, ViewAxes};
 use wgpu::BindingResource;
@@ -127,7 +127,7 @@ fn loss_map(scene: &Scene) -> LossMap {
     let (mut vectors, mut numbers) = ([viewport.camera.center, right, up], [0.0_f32; 16]);
     match landscape {
         Landscape::Valley(valley) => {
-            vectors = vectors.map(|xy| valley.uv_from_xy(xy)).map(|Uv { u, v }| [u, v]);
+            vectors = vectors.map(|xy| valley.uv_from_xy(xy));
             let [u, v] = vectors[0];
             numbers[..3].copy_from_slice(&[valley.sharpness as f32, valley.slope as f32, (u * v) as f32]);
         }

@@ -12,7 +12,7 @@ use std::{fs, io};
 use prost::{Message, Oneof};
 use serde_json::{Map, Number as JsonNumber, Value as Json};
 use valleyscope_runs::plain_file::Links;
-use valleyscope_runs::{MetricId, MetricInfo, RunFolder, RunHistory, RunReader, Timestamp, plain_file};
+use valleyscope_runs::{MetricInfo, RunFolder, RunHistory, RunReader, Timestamp, plain_file};
 
 /// Something that an event file holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -144,16 +144,13 @@ fn scalar_record(info: &MetricInfo, (step, time): (u64, f64), number: f64, is_de
     let plugin = Some(Plugin { name: "scalars".to_owned(), content: Vec::new() });
     let metadata = is_described.then(|| Metadata { plugin, display_name: info.title.clone() });
     let value = Value { tag: info.name.clone(), metadata, number: Some(Number::Simple(number as f32)) };
-    framed(&Event { wall_time: time, step: signed(step), what: Some(What::Summary(Summary { value: vec![value] })) })
+    let step = i64::try_from(step).unwrap_or(i64::MAX);
+    framed(&Event { wall_time: time, step, what: Some(What::Summary(Summary { value: vec![value] })) })
 }
 
-/// Encodes a record that makes earlier points from a step on void.
-fn restart_record(step: u64, time: f64) -> Vec<u8> {
-    framed(&Event { wall_time: time, step: signed(step), what: Some(What::SessionLog(SessionLog::START)) })
-}
-
-fn signed(step: u64) -> i64 {
-    i64::try_from(step).unwrap_or(i64::MAX)
+/// Encodes a record that makes all earlier points void.
+fn restart_record(time: f64) -> Vec<u8> {
+    framed(&Event { wall_time: time, step: 0, what: Some(What::SessionLog(SessionLog::START)) })
 }
 
 fn framed(event: &Event) -> Vec<u8> {
@@ -164,9 +161,9 @@ fn framed(event: &Event) -> Vec<u8> {
 
 // An event file that follows a run.
 //
-// New points are appended as they are read. If a resumed run takes steps again, an event of TensorBoard's that marks a
-// restart comes first: TensorBoard drops the earlier points from that step on, so none is shown twice. A file of an
-// earlier command is continued.
+// New points are appended as they are read. If a resumed run takes steps again, or another command continues the file,
+// all points are written again after an event of TensorBoard's that marks a restart: TensorBoard drops the points
+// before it, so none is shown twice.
 
 /// Chooses the path of the event file of a run that began at a time, in a folder of the run's name in `folder`.
 pub fn event_file(folder: &Path, run: &RunFolder, began: Timestamp) -> PathBuf {
@@ -203,26 +200,24 @@ impl LiveEvents {
         let failed = |source| LiveError { path: path.clone(), source };
         let file = match &mut self.file {
             Some(file) => file,
-            empty => empty.insert(LiveFile::open(&path, began).map_err(failed)?),
+            empty => empty.insert(LiveFile::open(&path, began, self.reader.history()).map_err(failed)?),
         };
         file.follow(self.reader.history()).map_err(failed)
     }
 }
 
-/// Step and time of the points of each tag.
-type Points = BTreeMap<String, Vec<(u64, f64)>>;
-
-/// An event file, and the points that it holds.
+/// An event file, and what was written into it.
 struct LiveFile {
     file: File,
-    written: Points,
-    /// The [`RunHistory::generation`] to which the points belong.
+    /// The number of points of each tag since the last restart.
+    written: BTreeMap<String, usize>,
+    /// The [`RunHistory::generation`] to which these points belong; none if an earlier command wrote them.
     generation: Option<u64>,
 }
 
 impl LiveFile {
     /// Opens or creates the file. Bytes after the last whole record are cut off.
-    fn open(path: &Path, began: Timestamp) -> io::Result<LiveFile> {
+    fn open(path: &Path, began: Timestamp, history: &RunHistory) -> io::Result<LiveFile> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
@@ -233,71 +228,40 @@ impl LiveFile {
             }
             TryLockError::Error(error) => error,
         })?;
-        let (written, length) = points(&file)?;
+        let mut length = 0;
+        let mut records = BufReader::new(&file);
+        records.seek(SeekFrom::Start(0))?;
+        while let Next::Record(bytes) = read(&mut records)? {
+            length += FRAME + bytes.len() as u64;
+        }
         file.set_len(length)?;
         if length == 0 {
             file.write_all(&first_record(began))?;
         }
-        Ok(LiveFile { file, written, generation: None })
+        let generation = (length == 0).then(|| history.generation());
+        Ok(LiveFile { file, written: BTreeMap::new(), generation })
     }
 
     fn follow(&mut self, history: &RunHistory) -> io::Result<()> {
         let mut bytes = Vec::new();
-        if self.generation.replace(history.generation()) != Some(history.generation())
-            && let Some(step) = self.first_outdated(history)
-        {
+        if self.generation.replace(history.generation()) != Some(history.generation()) {
             let time = history.last().map_or(0.0, |last| last.time.as_duration().as_secs_f64());
-            bytes.extend(restart_record(step, time));
-            self.written.values_mut().for_each(|points| points.retain(|(at, _)| *at < step));
+            bytes.extend(restart_record(time));
+            self.written.clear();
         }
         for info in history.metrics() {
             let Some(metric) = info.metric() else { continue };
             let curve = history.curve(metric);
             let written = self.written.entry(info.name.clone()).or_default();
-            for index in written.len()..curve.len() {
-                let (step, time) = (curve.step[index], curve.time_s[index]);
-                bytes.extend(scalar_record(&info, (step, time), curve.value[index], written.is_empty()));
-                written.push((step, time));
+            for index in *written..curve.len() {
+                let point = (curve.step[index], curve.time_s[index]);
+                bytes.extend(scalar_record(&info, point, curve.value[index], index == 0));
             }
+            *written = curve.len();
         }
         // One write, so that TensorBoard rarely reads a part of a record.
         self.file.write_all(&bytes)
     }
-
-    /// Finds the first step at which the file has another point than the history.
-    fn first_outdated(&self, history: &RunHistory) -> Option<u64> {
-        let first = |(tag, points): (&String, &Vec<(u64, f64)>)| {
-            let curve = MetricId::named(tag).map(|metric| history.curve(metric));
-            let now = curve.iter().flat_map(|curve| curve.step.iter().copied().zip(curve.time_s.iter().copied()));
-            let common = points.iter().zip(now).take_while(|(written, now)| *written == now).count();
-            points.get(common).map(|(step, _)| *step)
-        };
-        self.written.iter().filter_map(first).min()
-    }
-}
-
-/// Reads the points in a file, and the number of its bytes up to the first record that is cut or damaged.
-fn points(file: &File) -> io::Result<(Points, u64)> {
-    let (mut points, mut length) = (Points::new(), 0);
-    let mut records = BufReader::new(file);
-    records.seek(SeekFrom::Start(0))?;
-    while let Next::Record(bytes) = read(&mut records)? {
-        let Ok(event) = Event::decode(bytes.as_slice()) else { break };
-        length += FRAME + bytes.len() as u64;
-        let Ok(step) = u64::try_from(event.step) else { continue };
-        match event.what {
-            Some(What::Summary(summary)) => {
-                for value in summary.value {
-                    points.entry(value.tag).or_default().push((step, event.wall_time));
-                }
-            }
-            Some(What::SessionLog(log)) if log.is_start() => {
-                points.values_mut().for_each(|points| points.retain(|(at, _)| *at < step));
-            }
-            _ => {}
-        }
-    }
-    Ok((points, length))
 }
 
 // TFRecord framing.

@@ -7,7 +7,7 @@
 use std::f64::consts::{FRAC_PI_2, PI};
 
 use proptest::prelude::*;
-use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec, NarrowValley, Uv, ValleyInSpace};
+use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec, NarrowValley, ValleyInSpace};
 use valleyscope_engine::lanes::Lanes;
 use valleyscope_engine::loss::{BoundLoss, LossProgram};
 
@@ -104,7 +104,7 @@ proptest! {
         let [x2, y2] = landscape.xy_from_uv(at);
         let tolerance = 1e-15 * x.hypot(y);
         prop_assert!((x - x2).abs() <= tolerance && (y - y2).abs() <= tolerance);
-        prop_assert!((at.u.hypot(at.v) - x.hypot(y)).abs() <= tolerance);
+        prop_assert!((at[0].hypot(at[1]) - x.hypot(y)).abs() <= tolerance);
     }
 }
 
@@ -113,14 +113,14 @@ fn worked_example() {
     // φ = 90°: u = y, v = −x. At (x, y) = (3, 2): u = 2, v = −3.
     let landscape = NarrowValley::new(10.0, 0.5, FRAC_PI_2);
     let at = landscape.uv_from_xy([3.0, 2.0]);
-    assert_close(at.u, 2.0);
-    assert_close(at.v, -3.0);
+    assert_close(at[0], 2.0);
+    assert_close(at[1], -3.0);
     // L = (10/2) · 4 · 9 − 0.5 · 2
     assert_close(landscape.loss(at), 179.0);
     // ∂L/∂u = 10 · 2 · 9 − 0.5 and ∂L/∂v = 10 · 4 · (−3)
     let slope = landscape.gradient_uv(at);
-    assert_close(slope.u, 179.5);
-    assert_close(slope.v, -120.0);
+    assert_close(slope[0], 179.5);
+    assert_close(slope[1], -120.0);
     // ∂L/∂x = −∂L/∂v and ∂L/∂y = ∂L/∂u
     let [x, y] = landscape.gradient(at);
     assert_close(x, 120.0);
@@ -132,8 +132,8 @@ fn the_valley_lies_counter_clockwise_from_x() {
     let landscape = NarrowValley::new(10.0, 0.1, PI / 6.0);
     // A point on the axis, 30° up from x: downhill, on the floor.
     let at = landscape.uv_from_xy([3_f64.sqrt(), 1.0]);
-    assert_close(at.u, 2.0);
-    assert!(at.v.abs() < 1e-15);
+    assert_close(at[0], 2.0);
+    assert!(at[1].abs() < 1e-15);
     assert_close(landscape.loss(at), -0.2);
 }
 
@@ -159,9 +159,9 @@ fn the_parts_of_a_landscape_agree_with_each_other() {
             let mut losses = [0.0; 11];
             landscape.losses_along(&beside, at[1], &mut losses);
             assert_eq!(losses[..], beside.iter().map(|x| landscape.loss([*x, at[1]])).collect::<Vec<_>>(), "{name}");
-            let Uv { u, v } = landscape.uv_from_xy(at);
+            let [u, v] = landscape.uv_from_xy(at);
             assert_eq!(landscape.depth(&local, at), u, "{name}");
-            let back = landscape.xy_from_uv(Uv { u, v });
+            let back = landscape.xy_from_uv([u, v]);
             assert!((0..2).all(|axis| (back[axis] - at[axis]).abs() < 1e-14), "{name}: {back:?}");
             let h = 1e-6;
             for axis in 0..2 {

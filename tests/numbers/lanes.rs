@@ -6,7 +6,7 @@ use proptest::test_runner::TestCaseResult;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use valleyscope_engine::instructions::{Instructions, VectorSet, WideWork, vectorized};
-use valleyscope_engine::landscape::{NarrowValley, Uv};
+use valleyscope_engine::landscape::NarrowValley;
 use valleyscope_engine::lanes::{Arithmetic, Bits, Doubles, Lanes, Planar, Real};
 use valleyscope_engine::optimizer::{
     Batch, BiasCorrection, MOST_STATES, Moved, Numbers, RatedRule, Rates, Rule, RuleInput, RuleKind, RuleSpec,
@@ -125,19 +125,19 @@ fn check_words<V: Doubles<WIDTH>>(a: [u64; WIDTH], b: [u64; WIDTH]) -> TestCaseR
 
 fn check_landscape<V: Doubles<WIDTH>>(landscape: NarrowValley, x: [f64; WIDTH], y: [f64; WIDTH]) -> TestCaseResult {
     let at = landscape.uv_from_xy([x, y].map(|lanes| V::from_lanes(Lanes(lanes))));
-    let lanes = |valley: Uv<V>| [valley.u, valley.v].map(V::to_lanes);
+    let lanes = |valley: [V; 2]| valley.map(V::to_lanes);
     let slope_uv = lanes(landscape.gradient_uv(at));
     let slope = landscape.gradient(at).map(V::to_lanes);
     let back = landscape.xy_from_uv(at).map(V::to_lanes);
     let loss = landscape.loss(at).to_lanes();
     let at = lanes(at);
     for lane in 0..WIDTH {
-        let at_one: Uv<f64> = landscape.uv_from_xy([x[lane], y[lane]]);
+        let at_one: [f64; 2] = landscape.uv_from_xy([x[lane], y[lane]]);
         let slope_uv_one = landscape.gradient_uv(at_one);
         prop_assert!(same(loss.0[lane], landscape.loss(at_one)));
         let pairs = [
-            (at, [at_one.u, at_one.v]),
-            (slope_uv, [slope_uv_one.u, slope_uv_one.v]),
+            (at, at_one),
+            (slope_uv, slope_uv_one),
             (slope, landscape.gradient(at_one)),
             (back, landscape.xy_from_uv(at_one)),
         ];

@@ -6,7 +6,6 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 use valleyscope::app::landscape::canvas::nearest_particle;
 use valleyscope::draw::Projection;
-use valleyscope_engine::landscape::Uv;
 use valleyscope_engine::quantity::StartSpread;
 use valleyscope_experiments::view::{Camera, Inset, LensAxes, ViewProjection, Viewport};
 
@@ -76,12 +75,12 @@ fn both_scales_follow_the_particles_and_the_floor_is_straight() {
     }
     let landscape = harness.state().document.spec(0).landscape.landscape();
     for u in [0.0, 0.5, 2.0] {
-        let [_, y] = viewport(&harness).px_from_xy(landscape.xy_from_uv(Uv { u, v: 0.0 }));
+        let [_, y] = viewport(&harness).px_from_xy(landscape.xy_from_uv([u, 0.0]));
         assert!((y - 0.5 * canvas_size.y).abs() < 0.5, "{y} at u = {u}");
     }
     advance_to(&mut harness, 400);
     settle(&mut harness);
-    assert!(landscape.uv_from_xy(camera(&harness).center).u > 0.5, "the view follows: {:?}", camera(&harness));
+    assert!(landscape.uv_from_xy(camera(&harness).center)[0] > 0.5, "the view follows: {:?}", camera(&harness));
 }
 
 #[test]
@@ -137,7 +136,7 @@ fn scales_by_hand_stay_until_the_view_follows_again() {
     harness.state_mut().document.view.follow = true;
     settle(&mut harness);
     let landscape = harness.state().document.spec(0).landscape.landscape();
-    assert!(landscape.uv_from_xy(camera(&harness).center).v.abs() < 1e-6, "the floor is in the middle again");
+    assert!(landscape.uv_from_xy(camera(&harness).center)[1].abs() < 1e-6, "the floor is in the middle again");
 }
 
 #[test]

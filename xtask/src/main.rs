@@ -25,7 +25,7 @@ use std::process::{Command, ExitCode};
 
 use cargo::{build_valleyscope, cargo, project, status, step};
 use valleyscope_machine as machine;
-use valleyscope_machine::Display;
+use valleyscope_machine::{Display, SetUpState};
 use worker::Audience;
 
 const USAGE: &str = "\
@@ -54,21 +54,23 @@ Usage: cargo xtask run [--no-worker] [-- ARGUMENTS…]
 pub struct Stop {
     message: String,
     code: u8,
+    /// The state in which it leaves a set-up of the worker.
+    state: SetUpState,
 }
 
 impl Stop {
     fn failed(message: impl fmt::Display) -> Stop {
-        Stop { message: message.to_string(), code: 1 }
+        Stop { message: message.to_string(), code: 1, state: SetUpState::Failed }
     }
 
     /// A wrong use of the command.
     fn refused(message: impl fmt::Display) -> Stop {
-        Stop { message: message.to_string(), code: 2 }
+        Stop { code: 2, ..Stop::failed(message) }
     }
 
     /// Ends with the code of another program, which has already printed the reason.
     fn with_code(code: u8) -> Stop {
-        Stop { message: String::new(), code }
+        Stop { code, ..Stop::failed("") }
     }
 }
 

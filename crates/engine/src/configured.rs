@@ -1,15 +1,15 @@
 //! Landscapes, noises and rules with the values of their settings, and their form in presets.
 
 use std::fmt;
-use std::marker::PhantomData;
 
 use serde::de::{Deserializer, EnumAccess, MapAccess, VariantAccess, Visitor};
 use serde::ser::SerializeStructVariant;
 use serde::{Serialize, Serializer, de};
 
 use crate::identifier::{Identifier, lasting};
-use crate::quantity::OutOfRange;
-use crate::setting::SettingInfo;
+use crate::optimizer::Schedule;
+use crate::quantity::{LearningRate, OutOfRange};
+use crate::setting::{self, SettingInfo};
 use crate::typed_text::{NAME, TEXT, TypedFields};
 
 /// A kind of landscape, noise or rule.
@@ -137,43 +137,43 @@ pub(crate) trait Variant: Kind {
     fn texts(self) -> Option<[&'static str; 2]>;
 }
 
-/// Fields of a variant besides its settings.
-pub(crate) trait Extras: Default {
-    const NAMES: &'static [&'static str];
-
-    fn read<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error>;
-
-    /// Returns a field that must be given and was not.
-    fn missing(&self) -> Option<&'static str>;
+/// The fields of a rule with its learning rate that are no hyperparameters, as far as they were read.
+#[derive(Default)]
+pub(crate) struct RateFields {
+    pub learning_rate: Option<LearningRate>,
+    pub schedule: Option<Schedule>,
 }
 
-impl Extras for () {
-    const NAMES: &'static [&'static str] = &[];
+impl RateFields {
+    pub(crate) const LEARNING_RATE: &str = setting::LEARNING_RATE.key;
+    pub(crate) const SCHEDULE: &str = "schedule";
+    pub(crate) const NAMES: &[&str] = &[Self::LEARNING_RATE, Self::SCHEDULE];
 
-    fn read<'de, A: MapAccess<'de>>(&mut self, _: &str, _: &mut A) -> Result<(), A::Error> {
-        Ok(())
-    }
-
-    fn missing(&self) -> Option<&'static str> {
-        None
+    fn read<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        let (name, is_repeated) = match name {
+            Self::LEARNING_RATE => (Self::LEARNING_RATE, self.learning_rate.replace(map.next_value()?).is_some()),
+            _ => (Self::SCHEDULE, self.schedule.replace(map.next_value()?).is_some()),
+        };
+        if is_repeated { Err(de::Error::duplicate_field(name)) } else { Ok(()) }
     }
 }
 
-/// Reads a variant over the defaults that a function gives.
-pub(crate) fn deserialize<'de, D: Deserializer<'de>, K: Variant, E: Extras, const MOST: usize>(
+/// Reads a variant over the defaults that a function gives; with `rates`, a rule that must have a learning rate.
+pub(crate) fn deserialize<'de, D: Deserializer<'de>, K: Variant, const MOST: usize>(
     deserializer: D,
     default: fn(K) -> Configured<K, MOST>,
-) -> Result<(Configured<K, MOST>, E), D::Error> {
-    deserializer.deserialize_enum(K::TYPE, K::names(), VariantReader { default, extras: PhantomData })
+    rates: Option<RateFields>,
+) -> Result<(Configured<K, MOST>, Option<RateFields>), D::Error> {
+    deserializer.deserialize_enum(K::TYPE, K::names(), VariantReader { default, rates })
 }
 
-struct VariantReader<K, E, const MOST: usize> {
+struct VariantReader<K, const MOST: usize> {
     default: fn(K) -> Configured<K, MOST>,
-    extras: PhantomData<E>,
+    rates: Option<RateFields>,
 }
 
-impl<'de, K: Variant, E: Extras, const MOST: usize> Visitor<'de> for VariantReader<K, E, MOST> {
-    type Value = (Configured<K, MOST>, E);
+impl<'de, K: Variant, const MOST: usize> Visitor<'de> for VariantReader<K, MOST> {
+    type Value = (Configured<K, MOST>, Option<RateFields>);
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(K::VALUE)
@@ -190,21 +190,22 @@ impl<'de, K: Variant, E: Extras, const MOST: usize> Visitor<'de> for VariantRead
             None => Vec::new(),
         };
         let of_typed: &[&str] = if kind.is_none() { &[NAME, TEXT] } else { &[] };
-        let names = lasting(of_typed.iter().chain(E::NAMES).copied().chain(keys).collect());
-        content.struct_variant(names, FieldReader { kind, names, default: self.default, extras: E::default() })
+        let of_rates = self.rates.iter().flat_map(|_| RateFields::NAMES);
+        let names = lasting(of_typed.iter().chain(of_rates).copied().chain(keys).collect());
+        content.struct_variant(names, FieldReader { kind, names, default: self.default, rates: self.rates })
     }
 }
 
 /// Reads the fields of a variant; without a kind, those of a typed one.
-struct FieldReader<K, E, const MOST: usize> {
+struct FieldReader<K, const MOST: usize> {
     kind: Option<K>,
     names: &'static [&'static str],
     default: fn(K) -> Configured<K, MOST>,
-    extras: E,
+    rates: Option<RateFields>,
 }
 
-impl<'de, K: Variant, E: Extras, const MOST: usize> Visitor<'de> for FieldReader<K, E, MOST> {
-    type Value = (Configured<K, MOST>, E);
+impl<'de, K: Variant, const MOST: usize> Visitor<'de> for FieldReader<K, MOST> {
+    type Value = (Configured<K, MOST>, Option<RateFields>);
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [_, settings] = K::SETTINGS;
@@ -219,18 +220,21 @@ impl<'de, K: Variant, E: Extras, const MOST: usize> Visitor<'de> for FieldReader
             Some(kind) => self.built_in(kind, &mut map)?,
             None => self.typed(&mut map)?,
         };
-        self.extras.missing().map_or(Ok((spec, self.extras)), |field| Err(de::Error::missing_field(field)))
+        match self.rates {
+            Some(RateFields { learning_rate: None, .. }) => Err(de::Error::missing_field(RateFields::LEARNING_RATE)),
+            rates => Ok((spec, rates)),
+        }
     }
 }
 
-impl<K: Variant, E: Extras, const MOST: usize> FieldReader<K, E, MOST> {
+impl<K: Variant, const MOST: usize> FieldReader<K, MOST> {
     fn built_in<'de, A: MapAccess<'de>>(&mut self, kind: K, map: &mut A) -> Result<Configured<K, MOST>, A::Error> {
         let names = self.names;
         let (mut spec, mut seen) = ((self.default)(kind), [false; MOST]);
         let of = |name: &str| names.iter().copied().find(|key| *key == name);
         while let Some(key) = map.next_key_seed(Identifier { names, of, is_field: true })? {
             match spec.index(key) {
-                None => self.extras.read(key, map)?,
+                None => self.rates.get_or_insert_default().read(key, map)?,
                 Some(index) => {
                     spec.values[index] = map.next_value_seed(&kind.table()[index])?;
                     if std::mem::replace(&mut seen[index], true) {
@@ -245,15 +249,16 @@ impl<K: Variant, E: Extras, const MOST: usize> FieldReader<K, E, MOST> {
     fn typed<'de, A: MapAccess<'de>>(&mut self, map: &mut A) -> Result<Configured<K, MOST>, A::Error> {
         let mut fields = TypedFields::default();
         while let Some(key) = map.next_key::<String>()? {
-            match E::NAMES.contains(&&*key) {
-                true => self.extras.read(&key, map)?,
-                false => fields.read(key, map)?,
+            match &mut self.rates {
+                Some(rates) if RateFields::NAMES.contains(&&*key) => rates.read(&key, map)?,
+                _ => fields.read(key, map)?,
             }
         }
         let kind = K::typed(&fields)?;
         let mut spec = (self.default)(kind);
         let keys: Vec<&str> = kind.table().iter().map(|of| of.key).collect();
-        fields.set_parameters(E::NAMES, &keys, |index, value| {
+        let of_rates = if self.rates.is_some() { RateFields::NAMES } else { &[] };
+        fields.set_parameters(of_rates, &keys, |index, value| {
             spec.values[index] = kind.table()[index].checked(value)?;
             Ok(())
         })?;

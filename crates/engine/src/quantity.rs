@@ -66,8 +66,8 @@ pub trait Number {
     fn enter(&mut self, value: f64) -> Result<(), OutOfRange>;
 }
 
-macro_rules! quantity {
-    ($(#[$doc:meta])* $type:ident, $name:literal, $low:expr, $high:expr) => {
+macro_rules! quantities {
+    ($($(#[$doc:meta])* $type:ident: $name:literal, $low:expr, $high:expr;)+) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize)]
         #[serde(transparent)]
@@ -110,68 +110,40 @@ macro_rules! quantity {
                 Self::new(f64::deserialize(deserializer)?).map_err(de::Error::custom)
             }
         }
-    };
+    )+};
 }
 
-quantity! {
+quantities! {
     /// Standard deviation σ of the noise of each gradient coordinate.
-    Noise, "noise", 0.0, 100.0
-}
-quantity! {
+    Noise: "noise", 0.0, 100.0;
     /// Learning rate η.
-    LearningRate, "learning_rate", 1e-8, 10.0
-}
-quantity! {
+    LearningRate: "learning_rate", 1e-8, 10.0;
     /// Decay rate β of a running average.
-    Beta, "decay rate beta", 0.0, 0.999_999
-}
-quantity! {
+    Beta: "decay rate beta", 0.0, 0.999_999;
     /// Strength γ of the attraction to the averaged parameters; negative repels.
-    Gamma, "gamma", -10.0, 10.0
-}
-quantity! {
+    Gamma: "gamma", -10.0, 10.0;
     /// Weight decay ω.
-    WeightDecay, "weight_decay", 0.0, 10.0
-}
-quantity! {
+    WeightDecay: "weight_decay", 0.0, 10.0;
     /// Standard deviation of the particles' starting positions. The paper uses 1e-4.
-    StartSpread, "start spread", 0.0, 100.0
-}
-quantity! {
+    StartSpread: "start spread", 0.0, 100.0;
     /// The certainty at which the winner of a pixel counts as decided. Half is chance.
-    Certainty, "certainty", 0.5, 0.9999
-}
-quantity! {
+    Certainty: "certainty", 0.5, 0.9999;
     /// The most steps of a pixel, as a multiple of those with uniform sampling.
-    Budget, "budget", 0.01, 10_000.0
-}
-quantity! {
+    Budget: "budget", 0.01, 10_000.0;
     /// A coordinate of the starting point.
-    StartCoordinate, "start coordinate", -1e6, 1e6
-}
-quantity! {
+    StartCoordinate: "start coordinate", -1e6, 1e6;
     /// Share of the learning rate that is left at the end of its decay.
-    FinalShare, "final share of the learning rate", 0.0, 1.0
-}
-quantity! {
+    FinalShare: "final share of the learning rate", 0.0, 1.0;
     /// Learning rate at the end of a schedule.
-    FinalLearningRate, "min_lr", 0.0, 10.0
-}
-quantity! {
+    FinalLearningRate: "min_lr", 0.0, 10.0;
     /// The norm to which longer gradients are clipped.
-    ClipNorm, "clip", 1e-6, 1e6
-}
-quantity! {
+    ClipNorm: "clip", 1e-6, 1e6;
     /// Temperature at which the next token is drawn; at 0 it is the most likely one.
-    SampleTemperature, "sample.temperature", 0.0, 100.0
-}
-quantity! {
+    SampleTemperature: "sample.temperature", 0.0, 100.0;
     /// Fraction of a text for validation.
-    ValidationFraction, "val_fraction", 0.0001, 0.9
-}
-quantity! {
+    ValidationFraction: "val_fraction", 0.0001, 0.9;
     /// Temperature Θ of the free energy.
-    Temperature, "temperature", 0.0, 1e6
+    Temperature: "temperature", 0.0, 1e6;
 }
 
 /// A number without a range of its own, which is checked with the fields around it.
@@ -194,8 +166,8 @@ fn whole(Range { name, min, max }: Range, value: f64) -> Result<u32, OutOfRange>
     Err(OutOfRange { name, expected: format!("a whole number from {min} to {max}"), found: value.to_string() })
 }
 
-macro_rules! count {
-    ($(#[$doc:meta])* $type:ident, $name:literal, $low:expr, $high:expr) => {
+macro_rules! counts {
+    ($($(#[$doc:meta])* $type:ident: $name:literal, $low:expr, $high:expr;)+) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
         #[serde(transparent)]
@@ -258,90 +230,50 @@ macro_rules! count {
                 Self::new(u64::deserialize(deserializer)?).map_err(de::Error::custom)
             }
         }
-    };
+    )+};
 }
 
-count! {
+counts! {
     /// Number of particles in an ensemble.
-    ParticleCount, "particles", 1, 10_000
-}
-count! {
+    ParticleCount: "particles", 1, 10_000;
     /// Number of steps of a run in a sweep. The paper takes 1000.
-    StepCount, "steps", 1, 10_000_000
-}
-count! {
+    StepCount: "steps", 1, 10_000_000;
     /// Number of runs with equal settings and different noise. The paper takes 50.
-    Replicates, "replicates", 1, 100_000
-}
-count! {
+    Replicates: "replicates", 1, 100_000;
     /// Dimension d of the parameters. The paper takes 2, and 100 in one figure.
-    Dimension, "dimension", 2, 10_000
-}
-count! {
+    Dimension: "dimension", 2, 10_000;
     /// Number of points of an axis or of a grid of learning rates.
-    PointCount, "count", 1, 10_000
-}
-count! {
+    PointCount: "count", 1, 10_000;
     /// Images in a batch. Batch normalisation needs two.
-    BatchSize, "batch_size", 2, 60_000
-}
-count! {
+    BatchSize: "batch_size", 2, 60_000;
     /// Steps of a training.
-    TrainingSteps, "steps", 1, 1_000_000_000
-}
-count! {
+    TrainingSteps: "steps", 1, 1_000_000_000;
     /// Steps from one point of the training curve to the next.
-    LoggingInterval, "log_every", 1, 1_000_000_000
-}
-count! {
+    LoggingInterval: "log_every", 1, 1_000_000_000;
     /// Steps from one evaluation on the test images to the next.
-    EvaluationInterval, "eval_every", 1, 1_000_000_000
-}
-count! {
+    EvaluationInterval: "eval_every", 1, 1_000_000_000;
     /// Steps from one checkpoint to the next, or 0 for none.
-    CheckpointInterval, "checkpoint_every", 0, 1_000_000_000
-}
-count! {
+    CheckpointInterval: "checkpoint_every", 0, 1_000_000_000;
     /// Steps from one checkpoint that is kept to the next.
-    KeepInterval, "keep_every", 1, 1_000_000_000
-}
-count! {
+    KeepInterval: "keep_every", 1, 1_000_000_000;
     /// Steps from one measure of the gradient's noise to the next, or 0 for none.
-    MeasureInterval, "measure_every", 0, 1_000_000_000
-}
-count! {
+    MeasureInterval: "measure_every", 0, 1_000_000_000;
     /// Sequences in a micro-batch of a language model.
-    SequenceCount, "batch_size", 1, 65_536
-}
-count! {
+    SequenceCount: "batch_size", 1, 65_536;
     /// Micro-batches whose gradients are added up for one step.
-    Accumulation, "accumulation", 1, 65_536
-}
-count! {
+    Accumulation: "accumulation", 1, 65_536;
     /// Processes that share each batch.
-    Processes, "processes", 1, 1024
-}
-count! {
+    Processes: "processes", 1, 1024;
     /// The step at which a decay of the learning rate ends.
-    DecaySteps, "steps of the decay", 1, u32::MAX
-}
-count! {
+    DecaySteps: "steps of the decay", 1, u32::MAX;
     /// Steps in which the learning rate grows from 0 to its peak.
-    WarmupSteps, "warmup", 0, 1_000_000_000
-}
-count! {
+    WarmupSteps: "warmup", 0, 1_000_000_000;
     /// Batches of an evaluation.
-    EvaluationBatches, "eval_batches", 1, 1_000_000
-}
-count! {
+    EvaluationBatches: "eval_batches", 1, 1_000_000;
     /// Steps from one text that the model writes to the next, or 0 for none.
-    SampleInterval, "sample.every", 0, 1_000_000_000
-}
-count! {
+    SampleInterval: "sample.every", 0, 1_000_000_000;
     /// Tokens of a text that the model writes.
-    SampleTokens, "sample.tokens", 1, 10_000
-}
-count! {
+    SampleTokens: "sample.tokens", 1, 10_000;
     /// Number of the most likely tokens among which the next one is drawn.
-    TopK, "sample.top_k", 1, 1_000_000
+    TopK: "sample.top_k", 1, 1_000_000;
 }

@@ -15,7 +15,7 @@ pub use needs::{
     Detection, Display, Need, PackageManager, Packages, for_building, for_building_worker, for_installing_pytorch,
     for_tests, for_window,
 };
-pub use worker::{PyTorchBytes, SetUp, SetUpRefusal, SetUpState, SetUpStatus, WorkerFolder, data_folder};
+pub use worker::{PyTorchVariant, SetUp, SetUpRefusal, SetUpState, SetUpStatus, WorkerFolder, data_folder};
 
 pub fn missing(needs: Vec<&'static Need>) -> Vec<&'static Need> {
     needs.into_iter().filter(|need| !need.detection.finds()).collect()

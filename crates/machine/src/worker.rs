@@ -81,10 +81,15 @@ pub enum SetUpRefusal {
     Folder(io::Error),
 }
 
-/// The approximate size of a PyTorch for the worker.
+/// The libraries of a PyTorch for the worker, with their approximate sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PyTorchBytes {
+pub struct PyTorchVariant {
+    pub name: &'static str,
+    pub purpose: &'static str,
     pub download: u64,
+    /// The bytes that unpacking takes, besides the download.
+    pub unpacked: u64,
+    /// The bytes that stay on the disk.
     pub disk: u64,
 }
 
@@ -97,16 +102,28 @@ const STATES: [(SetUpState, &str); 6] = [
     (SetUpState::Interrupted, "interrupted"),
 ];
 
-impl PyTorchBytes {
-    /// The size of the libraries for the processor.
-    pub const CPU: PyTorchBytes = PyTorchBytes { download: 540_000_000, disk: 700_000_000 };
-    /// The size of all libraries, including NVIDIA's.
-    pub const CUDA: PyTorchBytes = PyTorchBytes { download: 2_750_000_000, disk: 5_000_000_000 };
+impl PyTorchVariant {
+    /// The libraries for the processor.
+    pub const CPU: PyTorchVariant = PyTorchVariant {
+        name: "cpu",
+        purpose: "for the processor",
+        download: 540_000_000,
+        unpacked: 1_300_000_000,
+        disk: 700_000_000,
+    };
+    /// All libraries, including NVIDIA's.
+    pub const CUDA: PyTorchVariant = PyTorchVariant {
+        name: "cuda",
+        purpose: "with CUDA for this machine's NVIDIA GPU",
+        download: 2_750_000_000,
+        unpacked: 5_000_000_000,
+        disk: 5_000_000_000,
+    };
 
-    /// The size of the PyTorch that the set-up installs on a machine with or without an NVIDIA GPU. PyTorch with CUDA
-    /// is published for Linux only.
-    pub fn for_machine(has_gpu: bool) -> PyTorchBytes {
-        if has_gpu && cfg!(target_os = "linux") { PyTorchBytes::CUDA } else { PyTorchBytes::CPU }
+    /// The libraries that the set-up installs on a machine with or without an NVIDIA GPU. PyTorch with CUDA is published
+    /// for Linux only.
+    pub fn for_machine(has_gpu: bool) -> PyTorchVariant {
+        if has_gpu && cfg!(target_os = "linux") { PyTorchVariant::CUDA } else { PyTorchVariant::CPU }
     }
 }
 

@@ -329,7 +329,7 @@ pub struct SavedModel {
 }
 
 /// The loss of a model over all held-out data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WholeLoss {
     /// Name of the metric, such as `val_loss`.
     pub metric: String,
@@ -345,6 +345,11 @@ pub struct WholeLoss {
 }
 
 impl WholeLoss {
+    /// A loss over `count` values of a kind. Data and device are empty.
+    pub fn of(metric: MetricId, loss: f64, count: u64, unit: &str) -> WholeLoss {
+        WholeLoss { metric: metric.to_string(), loss, count, unit: unit.to_owned(), ..WholeLoss::default() }
+    }
+
     /// Describes the loss, such as `validation loss 1.9061`.
     pub fn text(&self) -> String {
         MetricId::named(&self.metric).unwrap_or(MetricId::LOSS).info().labeled_value(self.loss)

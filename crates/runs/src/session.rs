@@ -76,7 +76,7 @@ pub struct RunSession {
     /// The history of earlier sessions, with only the newest point of their curves.
     before: RunHistory,
     queue: CommandQueue,
-    echo: Option<Box<dyn Write + Send>>,
+    echo: Option<Box<dyn FnMut(&str) -> io::Result<()> + Send>>,
     /// The thread of the heartbeat, which ends when the sender is dropped.
     heartbeat: Option<(Sender<()>, JoinHandle<()>)>,
     /// Released last.
@@ -160,8 +160,8 @@ impl RunSession {
         self.step
     }
 
-    /// Writes every event also to a listener, one per line. A closed listener is not an error.
-    pub fn echo_to(&mut self, listener: impl Write + Send + 'static) {
+    /// Passes the line of every event also to a listener, until that fails.
+    pub fn echo_to(&mut self, listener: impl FnMut(&str) -> io::Result<()> + Send + 'static) {
         self.echo = Some(Box::new(listener));
     }
 
@@ -215,7 +215,7 @@ impl RunSession {
             }
         };
         if let Some(listener) = &mut self.echo
-            && listener.write_all((line + "\n").as_bytes()).and_then(|()| listener.flush()).is_err()
+            && listener(&(line + "\n")).is_err()
         {
             self.echo = None;
         }

@@ -1,14 +1,10 @@
 //! Devices of libtorch: choosing one, CUDA's libraries, and how busy a device is.
 
-#[cfg(unix)]
 use std::ffi::{CStr, c_char, c_int};
-#[cfg(unix)]
 use std::mem::ManuallyDrop;
-#[cfg(unix)]
 use std::sync::OnceLock;
 
-#[cfg(unix)]
-use libloading::os::unix::Library;
+use libloading::Library;
 use tch::{Cuda, Device};
 use valleyscope_experiments::workload::DeviceChoice;
 use valleyscope_runs as run;
@@ -118,7 +114,7 @@ impl Devices {
 
 fn load(library: &str) -> Result<(), String> {
     // SAFETY: the libraries' initialisers are those of CUDA and libtorch, which are designed to be loaded this way.
-    match unsafe { libloading::Library::new(library) } {
+    match unsafe { Library::new(library) } {
         Ok(library) => {
             // The library stays loaded for the life of the process.
             std::mem::forget(library);
@@ -158,7 +154,6 @@ fn card(index: usize) -> (String, Option<u64>) {
 pub(super) const BACKEND: &str = "libtorch_cuda.so";
 
 /// Functions of the runtime; they return 0 on success.
-#[cfg(unix)]
 struct Runtime {
     /// `cudaError_t cudaSetDevice(int device)`
     set_device: unsafe extern "C" fn(c_int) -> c_int,
@@ -168,7 +163,6 @@ struct Runtime {
     bus_id: unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int,
 }
 
-#[cfg(unix)]
 impl Runtime {
     fn get() -> Option<&'static Runtime> {
         static RUNTIME: OnceLock<Option<Runtime>> = OnceLock::new();
@@ -190,7 +184,6 @@ impl Runtime {
 }
 
 /// Measures the bytes in use on a device by all programs.
-#[cfg(unix)]
 pub(super) fn memory_in_use(device: usize) -> Option<u64> {
     let runtime = Runtime::get()?;
     let (mut free, mut total) = (0, 0);
@@ -203,7 +196,6 @@ pub(super) fn memory_in_use(device: usize) -> Option<u64> {
 
 /// The PCI address of a device, such as `0000:3B:00.0`. Unlike the numbers of devices, it does not depend on
 /// `CUDA_VISIBLE_DEVICES` and `CUDA_DEVICE_ORDER`.
-#[cfg(unix)]
 pub(super) fn bus_id(device: usize) -> Option<String> {
     let runtime = Runtime::get()?;
     let mut text = [0; 32];
@@ -212,16 +204,6 @@ pub(super) fn bus_id(device: usize) -> Option<String> {
     let bytes = text.map(|byte: c_char| byte as u8);
     let text = CStr::from_bytes_until_nul(&bytes).ok()?;
     (outcome == 0).then(|| text.to_string_lossy().into_owned())
-}
-
-#[cfg(not(unix))]
-pub(super) fn memory_in_use(_: usize) -> Option<u64> {
-    None
-}
-
-#[cfg(not(unix))]
-pub(super) fn bus_id(_: usize) -> Option<String> {
-    None
 }
 
 /// Operations per second of forward and backward pass, in 10¹².

@@ -48,4 +48,4 @@ pub use worker::main;
 use checkpoint::SavedRun;
 use checkpoint::{NamedTensors, restore_tensors};
 use gradient_queries::{Differentiable, Labels, with_parameters};
-use training::{Check, MeanLoss, ObtainResult, Obtained, TrainedSpec};
+use training::{Check, ObtainResult, Obtained, TrainedSpec};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use tch::{Device, Tensor};
 use valleyscope_experiments::workload::{RunSpec, changes, live_settings, with_live_settings};
-use valleyscope_runs::{Measure, MetricId, MetricValues, OptimizerProgress, SettingChange, TextRequest};
+use valleyscope_runs::{Measure, MetricId, MetricValues, OptimizerProgress, SettingChange, TextRequest, WholeLoss};
 
 use super::checkpoint::{NamedTensors, SavedRun, TrainingState};
 use super::error::TrainError;
@@ -54,16 +54,6 @@ pub(crate) trait TrainedSpec: RunSpec {
         let name = Self::INFO.family;
         Err(TrainError::Refused(format!("models of {name} cannot be exported: other programs read no format of them")))
     }
-}
-
-/// A mean over all held-out data.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MeanLoss {
-    pub metric: MetricId,
-    pub loss: f64,
-    /// The number of values, and their kind.
-    pub count: u64,
-    pub unit: &'static str,
 }
 
 /// A callback between the parts of long work. An error, such as [`TrainError::Interrupted`], ends the work.
@@ -112,8 +102,8 @@ pub trait Training {
     fn evaluate(&mut self, check: &mut Check<'_>) -> Result<MetricValues, TrainError>;
 
     /// Computes the loss over all held-out data, each item once. `progress` receives the amount done and the total from
-    /// time to time.
-    fn evaluate_all(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<MeanLoss, TrainError>;
+    /// time to time. Data and device are left empty.
+    fn evaluate_all(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<WholeLoss, TrainError>;
 
     fn parameters(&self) -> u64;
 

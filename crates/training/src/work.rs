@@ -10,7 +10,7 @@ use tch::Device;
 use valleyscope_engine::terminal_escape::visible_lines;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{Capacity, RunConfig, SystemMemory};
-use valleyscope_experiments::workload::{Common, RunsPreset, Workload, for_each_workload};
+use valleyscope_experiments::workload::{Common, RunsPreset, for_each_workload};
 use valleyscope_runs::{
     CheckpointOrigin, Event, RunCommand, RunSession, SessionError, Started, StopRequest, TextRequest, WholeLoss,
 };
@@ -21,7 +21,7 @@ use super::error::TrainError;
 use super::follower::{Follower, STOPPED};
 use super::group::{Group, LocalProcesses, WaitMetrics};
 use super::trainer::{Instruments, Trainer};
-use super::training::{Ended, MeanLoss, ObtainResult, Obtained, TrainedSpec, Training};
+use super::training::{Ended, ObtainResult, Obtained, TrainedSpec, Training};
 
 /// A session of a run, with its config and the devices.
 pub(crate) struct Work<'a> {
@@ -212,7 +212,8 @@ fn answer_commands(
     Ok(stop)
 }
 
-pub(crate) trait Trained: Workload {
+/// The work of the worker on a run with a spec of any workload.
+pub(crate) trait Trained {
     fn train(&self, work: &mut Work<'_>) -> anyhow::Result<Ended>;
 
     /// Takes part in a training whose run another process writes.
@@ -225,26 +226,29 @@ pub(crate) trait Trained: Workload {
     fn evaluate(&self, saved: &SavedRun, devices: &Devices) -> anyhow::Result<WholeLoss>;
 }
 
-impl<S: TrainedSpec> Trained for RunsPreset<S> {
+impl<S: TrainedSpec> Trained for S {
     fn train(&self, work: &mut Work<'_>) -> anyhow::Result<Ended> {
-        work.run(only(self)?)
+        work.run(self)
     }
 
     fn follow(&self, follower: &Follower<'_>) -> anyhow::Result<Ended> {
-        follower.run(only(self)?)
+        follower.run(self)
     }
 
     fn export(&self, saved: &SavedRun, folder: &Path) -> anyhow::Result<()> {
-        Ok(only(self)?.export(saved, folder)?)
+        Ok(TrainedSpec::export(self, saved, folder)?)
     }
 
     fn sample(&self, saved: &SavedRun, request: &TextRequest, devices: &Devices) -> anyhow::Result<String> {
-        let (mut training, ..) = open(only(self)?, saved, devices)?;
+        let (mut training, ..) = open(self, saved, devices)?;
         Ok(training.sample(request, saved.step, &mut || Ok(()))?)
     }
 
     fn evaluate(&self, saved: &SavedRun, devices: &Devices) -> anyhow::Result<WholeLoss> {
-        evaluate(only(self)?, saved, devices)
+        let (mut training, [data, fingerprint], device) = open(self, saved, devices)?;
+        let is_of_run = saved.origin.data.is_empty() || saved.origin.data == fingerprint;
+        let device = devices.describe(device);
+        Ok(WholeLoss { data, is_of_run, device, ..training.evaluate_all(&mut progress())? })
     }
 }
 
@@ -273,20 +277,6 @@ fn open<S: TrainedSpec>(
     Ok((training, [source, fingerprint], device))
 }
 
-fn evaluate<S: TrainedSpec>(spec: &S, saved: &SavedRun, devices: &Devices) -> anyhow::Result<WholeLoss> {
-    let (mut training, [source, fingerprint], device) = open(spec, saved, devices)?;
-    let MeanLoss { metric, loss, count, unit } = training.evaluate_all(&mut progress())?;
-    Ok(WholeLoss {
-        metric: metric.to_string(),
-        loss,
-        count,
-        unit: unit.to_owned(),
-        data: source,
-        is_of_run: saved.origin.data.is_empty() || saved.origin.data == fingerprint,
-        device: devices.describe(device),
-    })
-}
-
 pub(super) fn say(line: &str) {
     eprintln!("{}", visible_lines(line));
 }
@@ -306,7 +296,7 @@ macro_rules! define_trained {
     ($($(#[$about:meta])* $kind:ident($preset:ty)),+ $(,)?) => {
         pub(super) fn trained(preset: &Preset) -> anyhow::Result<&dyn Trained> {
             match preset {
-                $(Preset::$kind(preset) => Ok(preset),)+
+                $(Preset::$kind(preset) => Ok(only(preset)?),)+
                 Preset::Landscape(_) | Preset::Sweep(_) | Preset::Grid(_) => anyhow::bail!(
                     "expected a training, of the kind {}, found a preset of the kind {}",
                     Preset::WORKLOADS.join(" or "),

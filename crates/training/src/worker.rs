@@ -1,7 +1,6 @@
 //! The worker's command line.
 
-use std::io;
-use std::io::{IsTerminal, Stdout, Write};
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -136,25 +135,6 @@ pub fn main() -> ExitCode {
     })
 }
 
-/// Standard output for the lines of events: unchanged for a program, with control characters escaped for a terminal.
-struct Echo {
-    out: Stdout,
-}
-
-impl Write for Echo {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.out.is_terminal() {
-            self.out.write_all(visible_lines(&String::from_utf8_lossy(bytes)).as_bytes())?;
-            return Ok(bytes.len());
-        }
-        self.out.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-}
-
 fn run(
     folder: &Path,
     resume: bool,
@@ -205,7 +185,12 @@ fn lead(
     ranks.check(&config.preset, rank_env.as_ref())?;
     let mut work = begin(&folder, config, resume, devices, stop)?;
     work.threads = work.threads.or(threads.filter(|_| work.session.is_new()));
-    work.session.echo_to(Echo { out: std::io::stdout() });
+    work.session.echo_to(|line| {
+        let mut out = std::io::stdout();
+        // A terminal would obey control characters.
+        let line = if out.is_terminal() { visible_lines(line) } else { line.into() };
+        out.write_all(line.as_bytes()).and_then(|()| out.flush())
+    });
     if let Some(threads) = work.threads {
         tch::set_num_threads(threads as i32);
     }

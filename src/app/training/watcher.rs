@@ -6,14 +6,13 @@
 //! seconds. Updates are sent only when something has changed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use rayon::prelude::*;
-use valleyscope_machine::{PyTorchBytes, SetUpState, has_nvidia_gpu};
+use valleyscope_machine::{PyTorchVariant, SetUpState, has_nvidia_gpu};
 use valleyscope_runs::{CommandRequest, Notes, NotesEdit, Reply, RunCommand, RunFolder, now};
 
 use super::detail::{RunDetail, log_tail};
@@ -100,7 +99,7 @@ pub(super) fn start(paths: TrainingPaths, outbox: Outbox) -> Sender<WatcherComma
             Err(error) => watcher.outbox.send(Update::Failed(error)),
         }
         // This searches the disk for libraries.
-        watcher.run(PyTorchBytes::for_machine(has_nvidia_gpu()), &inbox);
+        watcher.run(PyTorchVariant::for_machine(has_nvidia_gpu()), &inbox);
     });
     commands
 }
@@ -114,7 +113,10 @@ struct Watcher {
     listing: Option<Listing>,
     /// Makes the next poll list the runs.
     must_list: bool,
-    round_robin: RoundRobin,
+    /// The number of polls so far.
+    polls: usize,
+    /// Makes the next poll check all runs.
+    checks_all: bool,
     focus: Option<RunFolder>,
     requests: Vec<Request>,
     detail: Option<(RunFolder, RunDetail)>,
@@ -142,7 +144,8 @@ impl Watcher {
             known: BTreeMap::new(),
             listing: None,
             must_list: false,
-            round_robin: RoundRobin::default(),
+            polls: 0,
+            checks_all: false,
             focus: None,
             requests: Vec::new(),
             detail: None,
@@ -153,7 +156,7 @@ impl Watcher {
         }
     }
 
-    fn run(mut self, bytes: PyTorchBytes, inbox: &Receiver<WatcherCommand>) {
+    fn run(mut self, bytes: PyTorchVariant, inbox: &Receiver<WatcherCommand>) {
         let mut next = Instant::now();
         loop {
             match inbox.recv_timeout(next.saturating_duration_since(Instant::now())) {
@@ -202,7 +205,7 @@ impl Watcher {
             },
             WatcherCommand::Refresh => {
                 self.must_list = true;
-                self.round_robin.all = true;
+                self.checks_all = true;
             }
         }
     }
@@ -258,7 +261,7 @@ impl Watcher {
     }
 
     /// Reads the status of the worker's set-up, which is another process.
-    fn poll_set_up(&mut self, bytes: PyTorchBytes) {
+    fn poll_set_up(&mut self, bytes: PyTorchVariant) {
         let Some(worker) = &self.paths.worker_folder else { return };
         let status = worker.status();
         let has_log = status.as_ref().is_some_and(|status| status.state != SetUpState::Done);
@@ -338,11 +341,13 @@ impl Watcher {
     fn due(&mut self) -> Vec<&mut Watched> {
         let asked = self.requests.iter().map(|request| &request.run);
         let wanted: Vec<&RunFolder> = self.focus.iter().chain(asked).collect();
-        let is_due = |watched: &&mut Watched| !watched.is_at_rest() || wanted.contains(&watched.run());
-        let (mut due, resting): (Vec<_>, Vec<_>) = self.known.values_mut().partition(is_due);
-        let part = self.round_robin.take(resting.len());
-        due.extend(resting.into_iter().skip(part.start).take(part.len()));
-        due
+        let checks_all = std::mem::take(&mut self.checks_all);
+        self.polls += 1;
+        let turn = self.polls % ROUND;
+        let is_due = |(index, watched): &(usize, &mut Watched)| {
+            checks_all || index % ROUND == turn || !watched.is_at_rest() || wanted.contains(&watched.run())
+        };
+        self.known.values_mut().enumerate().filter(is_due).map(|(_, watched)| watched).collect()
     }
 
     fn follow_requests(&mut self) {
@@ -426,26 +431,6 @@ impl Listing {
 
 fn modified(folder: &Path) -> Option<SystemTime> {
     folder.metadata().ok()?.modified().ok()
-}
-
-/// Divides the runs at rest among [`ROUND`] polls.
-#[derive(Default)]
-struct RoundRobin {
-    next: usize,
-    /// Makes the next poll check all of them.
-    all: bool,
-}
-
-impl RoundRobin {
-    /// Selects the indices of the runs to check now, of `count` runs at rest.
-    fn take(&mut self, count: usize) -> Range<usize> {
-        if std::mem::take(&mut self.all) {
-            return 0..count;
-        }
-        let start = if self.next < count { self.next } else { 0 };
-        self.next = (start + count.div_ceil(ROUND)).min(count);
-        start..self.next
-    }
 }
 
 #[cfg(test)]

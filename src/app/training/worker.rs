@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use egui::{
     Button, CollapsingHeader, Context, Label, ProgressBar, RichText, ScrollArea, Spinner, TextEdit, TextStyle, Ui,
 };
-use valleyscope_machine::{PyTorchBytes, SetUpState, SetUpStatus, WorkerFolder};
+use valleyscope_machine::{PyTorchVariant, SetUpState, SetUpStatus, WorkerFolder};
 use valleyscope_runs::{Handshake, LaunchError, RUNS_VARIABLE, SETUP, WorkerProgram, runs_folder};
 
 use crate::app::shell::actions::{Action, Requests};
@@ -307,7 +307,7 @@ pub(super) struct Installation {
     /// The path of the whole log.
     pub log_file: PathBuf,
     /// The sizes of the download where this machine has no suitable PyTorch.
-    pub bytes: PyTorchBytes,
+    pub bytes: PyTorchVariant,
 }
 
 impl Installation {

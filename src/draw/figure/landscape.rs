@@ -4,7 +4,7 @@ use std::slice;
 use std::sync::Arc;
 
 use egui::{Align, Color32, Pos2, Rect, Stroke, Vec2, pos2, vec2};
-use valleyscope_engine::landscape::{Coordinate, Landscape, LandscapeMetric, Uv};
+use valleyscope_engine::landscape::{Coordinate, Landscape, LandscapeMetric};
 use valleyscope_engine::optimizer::Marker;
 use valleyscope_engine::simulation::Bucket;
 use valleyscope_experiments::preset::LETTERS;
@@ -297,7 +297,7 @@ fn axis_line(landscape: &Landscape, depths: [f64; 2]) -> Vec<[f64; 2]> {
         1.0 => depths[1],
         part => depths[0] + part * (depths[1] - depths[0]),
     };
-    let on_axis = |u: f64| [u, landscape.loss(landscape.xy_from_uv(Uv { u, v: 0.0 }))];
+    let on_axis = |u: f64| [u, landscape.loss(landscape.xy_from_uv([u, 0.0]))];
     (0..=pieces).map(|index| on_axis(depth_at(index))).filter(|[_, loss]| loss.is_finite()).collect()
 }
 

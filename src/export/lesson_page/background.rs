@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
-use valleyscope_engine::landscape::{Landscape, LandscapeSpec, Uv};
+use valleyscope_engine::landscape::{Landscape, LandscapeSpec};
 use valleyscope_experiments::preset::LandscapePreset;
 use valleyscope_experiments::view::ticks::Ticks;
 use valleyscope_experiments::view::{AutoScale, Colormap, Lens, SymLog, ViewSettings, Viewport};
@@ -111,7 +111,7 @@ impl LandscapePicture {
             y,
             image: picture(&landscape, view.colormap, &scale, [x, y], width)?,
             contours: if view.contours { contours(&landscape, &view, &scale, [x, y]) } else { Vec::new() },
-            u: view.uv_frame.then(|| landscape.xy_from_uv(Uv { u: 1.0, v: 0.0 })),
+            u: view.uv_frame.then(|| landscape.xy_from_uv([1.0, 0.0])),
             bar: Bar {
                 colors: (0..BAR_COLORS)
                     .map(|index| css(view.colormap.rgb(index as f64 / (BAR_COLORS - 1) as f64)))

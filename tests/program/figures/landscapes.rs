@@ -328,8 +328,8 @@ fn along_the_valley_the_axes_are_u_and_v_and_the_stretch_is_named() {
     let [across, up] = axes(&document, GROUND);
     let mean = &paths(&document, ADAM, MEAN)[0];
     let [x, y] = mean[mean.len() - 1];
-    near(x, across.place(uv.u));
-    near(y, up.place(uv.v));
+    near(x, across.place(uv[0]));
+    near(y, up.place(uv[1]));
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Sessions of a worker: the lock, the heartbeat, the file of events, the clock.
 
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -159,37 +158,22 @@ fn the_clock_counts_only_training_across_sessions() {
     assert_eq!(reader.history().sessions(), 2);
 }
 
-/// A listener that records events until it has enough.
-#[derive(Clone, Default)]
-struct Listener {
-    heard: Arc<Mutex<Vec<u8>>>,
-    gone: Arc<AtomicBool>,
-}
-
-impl Write for Listener {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.gone.load(Ordering::Relaxed) {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        }
-        self.heard.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[test]
 fn listeners_receive_the_same_events_and_may_leave() {
     let (_place, run) = fresh_run();
-    let listener = Listener::default();
+    let (heard, is_gone) = (Arc::new(Mutex::new(String::new())), Arc::new(AtomicBool::new(false)));
     let mut session = RunSession::begin(&run).unwrap();
-    session.echo_to(listener.clone());
+    session.echo_to({
+        let (heard, is_gone) = (Arc::clone(&heard), Arc::clone(&is_gone));
+        move |line| {
+            heard.lock().unwrap().push_str(line);
+            if is_gone.load(Ordering::Relaxed) { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+        }
+    });
     session.record(0, Event::Started(Started::default())).unwrap();
     session.record(1, Event::Sample { text: "so far".into() }).unwrap();
-    let heard = String::from_utf8(listener.heard.lock().unwrap().clone()).unwrap();
-    assert_eq!(heard, fs::read_to_string(run.events()).unwrap());
-    listener.gone.store(true, Ordering::Relaxed);
+    assert_eq!(*heard.lock().unwrap(), fs::read_to_string(run.events()).unwrap());
+    is_gone.store(true, Ordering::Relaxed);
     session.record(2, Event::Sample { text: "to nobody".into() }).unwrap();
     assert_eq!(super::worker::lines(run.events()), 3);
 }

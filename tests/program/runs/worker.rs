@@ -6,6 +6,7 @@
 #![cfg(unix)]
 
 use std::ffi::OsStr;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -67,7 +68,7 @@ fn work(folder: &Path, steps: u64, manner: &str) -> Result<(), Box<dyn std::erro
     }
     let run = RunFolder::open(folder)?;
     let mut session = RunSession::begin(&run)?;
-    session.echo_to(std::io::stdout());
+    session.echo_to(|line| std::io::stdout().write_all(line.as_bytes()));
     match train(&mut session, steps, manner, &stop) {
         Err(error) => {
             let step = 0;

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use image::RgbaImage;
 use valleyscope::gpu::{EnsembleKey, EnsembleStyle, Positions, Renderer, Scene};
-use valleyscope_engine::landscape::{Landscape, LandscapeFormula, LandscapeKind, LandscapeSpec, NarrowValley, Uv};
+use valleyscope_engine::landscape::{Landscape, LandscapeFormula, LandscapeKind, LandscapeSpec, NarrowValley};
 use valleyscope_experiments::view::{Camera, Colormap, Lens, SymLog, Viewport};
 
 pub struct Gpu {
@@ -267,7 +267,7 @@ fn a_loss_that_is_not_a_number_is_hatched_whatever_is_done_with_it() {
 fn zero_of_loss(landscape: &Landscape, u: f64) -> [f64; 2] {
     let Landscape::Valley(NarrowValley { sharpness, slope, .. }) = landscape else { panic!("the valley") };
     let v = (2.0 * slope / (sharpness * u)).sqrt();
-    landscape.xy_from_uv(Uv { u, v })
+    landscape.xy_from_uv([u, v])
 }
 
 #[test]

@@ -5,17 +5,17 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use valleyscope_machine::{self as machine, PyTorchBytes, SetUp, WorkerFolder};
+use valleyscope_machine::{self as machine, PyTorchVariant, SetUp, WorkerFolder};
 
-use super::job::{Ended, Job, Stdout};
-use super::pytorch::{PyTorch, Python, Variant, library, pythons};
+use super::job::{Job, Stdout};
+use super::pytorch::{PyTorch, Python, library, pythons, requirements, root, site};
 use crate::{Stop, say, setup};
 
 /// The Python versions that PyTorch is published for.
 const PYTHONS: std::ops::RangeInclusive<(u32, u32)> = (3, 10)..=(3, 14);
 
 /// Installs PyTorch in a temporary folder next to its own, and renames that once it is complete.
-pub fn install(variant: Variant, session: &SetUp, job: &mut Job<'_>) -> Result<PyTorch, Ended> {
+pub fn install(variant: PyTorchVariant, session: &SetUp, job: &mut Job<'_>) -> Result<PyTorch, Stop> {
     let folder = session.folder();
     remove_remains(folder);
     let python = python_with_pip()?;
@@ -38,14 +38,14 @@ fn remove_remains(folder: &WorkerFolder) {
     }
 }
 
-fn install_aside(variant: Variant, python: &Python, aside: &Path, job: &mut Job<'_>) -> Result<(), Ended> {
+fn install_aside(variant: PyTorchVariant, python: &Python, aside: &Path, job: &mut Job<'_>) -> Result<(), Stop> {
     // pip unpacks on the same disk, so that files are moved and not copied, and the checked disk is the one that is
     // filled.
     let temporary = aside.join("tmp");
-    let requirements = aside.join("requirements.txt");
-    let failed = |path: &Path, error: io::Error| Ended::failed(format!("{}: {error}", path.display()));
+    let list = aside.join("requirements.txt");
+    let failed = |path: &Path, error: io::Error| Stop::failed(format!("{}: {error}", path.display()));
     fs::create_dir_all(&temporary).map_err(|error| failed(&temporary, error))?;
-    fs::write(&requirements, variant.requirements()).map_err(|error| failed(&requirements, error))?;
+    fs::write(&list, requirements(variant)).map_err(|error| failed(&list, error))?;
     let mut pip = Command::new(python.program);
     pip.args(["-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--no-compile"]);
     pip.args(["--only-binary", ":all:", "--progress-bar"]).arg(if io::stdout().is_terminal() { "on" } else { "off" });
@@ -55,11 +55,10 @@ fn install_aside(variant: Variant, python: &Python, aside: &Path, job: &mut Job<
     }
     pip.arg("--target").arg(aside.join("site"));
     // Installs only packages of the list, each with one of its checksums.
-    pip.args(["--no-deps", "--require-hashes", "--requirement"]).arg(&requirements);
+    pip.args(["--no-deps", "--require-hashes", "--requirement"]).arg(&list);
     pip.env("TMPDIR", &temporary).env("PIP_USER", "0").env("PIP_REQUIRE_VIRTUALENV", "0").stdin(Stdio::null());
     pip.current_dir(aside);
-    let PyTorchBytes { download, .. } = variant.bytes();
-    let whole = download + variant.unpacked();
+    let whole = variant.download + variant.unpacked;
     let measured = aside.to_owned();
     let mut most = 0;
     let percent = move || {
@@ -68,27 +67,27 @@ fn install_aside(variant: Variant, python: &Python, aside: &Path, job: &mut Job<
         u8::try_from(most).ok()
     };
     let outcome = job.carry_out("Downloading and unpacking PyTorch", &mut pip, Stdout::Shown, percent)?;
-    outcome.map(drop).map_err(|output| Ended::failed(explain(&output)))
+    outcome.map(drop).map_err(|output| Stop::failed(explain(&output)))
 }
 
 /// Renames the folder of a complete installation to its final name.
-fn move_to_site(variant: Variant, aside: &Path, folder: &WorkerFolder) -> Result<PyTorch, Ended> {
-    let site = aside.join("site");
-    if variant == Variant::Cpu && cfg!(target_os = "linux") {
-        // Prints this for the user, who may have more rights than this program.
+fn move_to_site(variant: PyTorchVariant, aside: &Path, folder: &WorkerFolder) -> Result<PyTorch, Stop> {
+    let complete = aside.join("site");
+    if variant == PyTorchVariant::CPU && cfg!(target_os = "linux") {
+        // Without NVIDIA's libraries they cannot be loaded.
         for name in ["torch_cuda", "torch_cuda_linalg"] {
-            let _ = fs::remove_file(site.join("torch").join(library(name)));
+            let _ = fs::remove_file(complete.join("torch").join(library(name)));
         }
     }
-    PyTorch::at(&site.join("torch"))
-        .map_err(|unfit| Ended::failed(format!("pip has installed a PyTorch that cannot be used: {unfit}")))?;
-    let target = variant.site(folder);
+    PyTorch::at(&complete.join("torch"))
+        .map_err(|unfit| Stop::failed(format!("pip has installed a PyTorch that cannot be used: {unfit}")))?;
+    let target = site(variant, folder);
     let moved = match fs::rename(&target, aside.join("former")) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => fs::rename(&site, &target),
+        _ => fs::rename(&complete, &target),
     };
-    moved.map_err(|error| Ended::failed(format!("cannot put PyTorch into {}: {error}", target.display())))?;
-    PyTorch::at(&variant.root(folder)).map_err(|unfit| Ended::failed(format!("{}: {unfit}", target.display())))
+    moved.map_err(|error| Stop::failed(format!("cannot put PyTorch into {}: {error}", target.display())))?;
+    PyTorch::at(&root(variant, folder)).map_err(|unfit| Stop::failed(format!("{}: {unfit}", target.display())))
 }
 
 /// Finds a Python with pip; installs it if that is allowed.

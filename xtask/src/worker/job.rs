@@ -10,28 +10,9 @@ use valleyscope_machine::{SetUp, SetUpState};
 
 use crate::{Stop, say};
 
-/// The early end of a set-up.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Ended {
-    pub state: SetUpState,
-    pub stop: Stop,
-}
-
-impl Ended {
-    pub fn failed(message: impl std::fmt::Display) -> Ended {
-        Stop::failed(message).into()
-    }
-
-    fn cancelled() -> Ended {
-        let message = "The set-up of the training worker was cancelled.".to_owned();
-        Ended { state: SetUpState::Cancelled, stop: Stop { message, code: 130 } }
-    }
-}
-
-impl From<Stop> for Ended {
-    fn from(stop: Stop) -> Ended {
-        Ended { state: SetUpState::Failed, stop }
-    }
+fn cancelled() -> Stop {
+    let message = "The set-up of the training worker was cancelled.".to_owned();
+    Stop { message, code: 130, state: SetUpState::Cancelled }
 }
 
 pub struct Job<'a> {
@@ -57,10 +38,10 @@ const LAST_LINES: usize = 12;
 
 impl Job<'_> {
     /// Starts the next step and prints it.
-    pub fn begin(&mut self, what: &str) -> Result<(), Ended> {
+    pub fn begin(&mut self, what: &str) -> Result<(), Stop> {
         say(what);
         self.session.report(SetUpState::Working, what, self.step, None);
-        if self.session.is_cancelled() { Err(Ended::cancelled()) } else { Ok(()) }
+        if self.session.is_cancelled() { Err(cancelled()) } else { Ok(()) }
     }
 
     /// Runs a command. Its stderr is passed on, and searched for cargo's progress; `percent` measures the progress of
@@ -71,7 +52,7 @@ impl Job<'_> {
         command: &mut Command,
         stdout: Stdout,
         mut percent: impl FnMut() -> Option<u8>,
-    ) -> Result<Result<String, String>, Ended> {
+    ) -> Result<Result<String, String>, Stop> {
         self.begin(what)?;
         command.stdin(Stdio::null()).stderr(Stdio::piped());
         if stdout == Stdout::Captured {
@@ -84,7 +65,7 @@ impl Job<'_> {
             std::os::unix::process::CommandExt::process_group(command, 0);
         }
         let mut child = command.spawn().map_err(|error| {
-            Ended::failed(format!("cannot start {}: {error}", command.get_program().to_string_lossy()))
+            Stop::failed(format!("cannot start {}: {error}", command.get_program().to_string_lossy()))
         })?;
         let captured = child.stdout.take().map(|mut pipe| {
             thread::spawn(move || {
@@ -113,14 +94,14 @@ impl Job<'_> {
             }
             if self.session.is_cancelled() {
                 self.end(&mut child);
-                return Err(Ended::cancelled());
+                return Err(cancelled());
             }
             if reported.elapsed() >= MEASURE {
                 self.session.report(SetUpState::Working, what, self.step, percent_read.or_else(&mut percent));
                 reported = Instant::now();
             }
         }
-        let status = child.wait().map_err(|error| Ended::failed(format!("{what}: {error}")))?;
+        let status = child.wait().map_err(|error| Stop::failed(format!("{what}: {error}")))?;
         if status.success() {
             return Ok(Ok(captured.and_then(|thread| thread.join().ok()).unwrap_or_default()));
         }

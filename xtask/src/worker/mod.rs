@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use std::{fs, io, thread};
 
-use job::{Ended, Job, Stdout};
+use job::{Job, Stdout};
 use pytorch::Choice;
 use valleyscope_machine as machine;
 use valleyscope_machine::{SetUp, SetUpRefusal, SetUpState, WorkerFolder};
@@ -55,7 +55,7 @@ pub fn set_up(audience: Audience) -> Result<(), Stop> {
 fn in_session<T>(
     audience: Audience,
     steps: u32,
-    work: impl FnOnce(&mut Job<'_>) -> Result<T, Ended>,
+    work: impl FnOnce(&mut Job<'_>) -> Result<T, Stop>,
     done: impl FnOnce(&T) -> (SetUpState, String),
 ) -> Result<T, Stop> {
     let session = begin(&folder()?)?;
@@ -63,13 +63,13 @@ fn in_session<T>(
     let outcome = work(&mut job);
     let (state, message) = match &outcome {
         Ok(result) => done(result),
-        Err(Ended { state, stop }) => (*state, stop.message.clone()),
+        Err(stop) => (stop.state, stop.message.clone()),
     };
     session.report(state, &message, job.step, None);
-    outcome.map_err(|ended| ended.stop)
+    outcome
 }
 
-fn work(job: &mut Job<'_>, audience: Audience) -> Result<String, Ended> {
+fn work(job: &mut Job<'_>, audience: Audience) -> Result<String, Stop> {
     job.begin("Looking for PyTorch")?;
     setup::provide(machine::for_building().into_iter().chain(machine::for_building_worker()).collect())?;
     let pytorch = provide_pytorch(job, audience)?;
@@ -82,17 +82,17 @@ fn work(job: &mut Job<'_>, audience: Audience) -> Result<String, Ended> {
 }
 
 /// Finds the PyTorch to build with, or installs one unless the user declines.
-fn provide_pytorch(job: &mut Job<'_>, audience: Audience) -> Result<PyTorch, Ended> {
+fn provide_pytorch(job: &mut Job<'_>, audience: Audience) -> Result<PyTorch, Stop> {
     match choose(job.session.folder()) {
         Choice::Use(pytorch) => {
             say(format_args!("using PyTorch {} in {}", pytorch.version, pytorch.root.display()));
             Ok(pytorch)
         }
         Choice::Install(variant) => {
-            let announcement = variant.announcement(job.session.folder());
+            let announcement = pytorch::announcement(variant, job.session.folder());
             say(&announcement);
             if audience == Audience::Person && !agrees() {
-                return Err(Ended { state: SetUpState::Declined, stop: Stop::failed(DECLINED) });
+                return Err(Stop { state: SetUpState::Declined, ..Stop::failed(DECLINED) });
             }
             download::install(variant, job.session, job)
         }
@@ -129,7 +129,7 @@ pub fn may_set_up_in_background(asked_for: bool) -> Result<bool, Stop> {
         say("the training worker is left out, as it was declined; `cargo xtask setup` installs it");
         return Ok(false);
     }
-    say(variant.announcement(&folder));
+    say(pytorch::announcement(variant, &folder));
     if Audience::here() != Audience::Person || agrees() {
         return Ok(true);
     }
@@ -223,7 +223,7 @@ pub fn with_pytorch<'a>(command: &'a mut Command, pytorch: &PyTorch) -> &'a mut 
     command.env("LIBTORCH", &pytorch.root)
 }
 
-pub fn build(pytorch: &PyTorch, job: &mut Job<'_>) -> Result<PathBuf, Ended> {
+pub fn build(pytorch: &PyTorch, job: &mut Job<'_>) -> Result<PathBuf, Stop> {
     let mut command = cargo("build");
     command.args(["--release", "--package", "valleyscope-training", "--bin", "valleyscope-train", MESSAGES]);
     // Its output goes through a pipe, where cargo would otherwise show no progress.
@@ -231,8 +231,8 @@ pub fn build(pytorch: &PyTorch, job: &mut Job<'_>) -> Result<PathBuf, Ended> {
     with_pytorch(&mut command, pytorch);
     match job.carry_out("Building the training worker", &mut command, Stdout::Captured, || None)? {
         Ok(messages) => built(&messages, "valleyscope-train")
-            .ok_or_else(|| Ended::failed("cargo does not report the path of the worker")),
-        Err(text) => Err(Ended::failed(format!("The training worker cannot be built:\n{text}"))),
+            .ok_or_else(|| Stop::failed("cargo does not report the path of the worker")),
+        Err(text) => Err(Stop::failed(format!("The training worker cannot be built:\n{text}"))),
     }
 }
 
@@ -242,10 +242,10 @@ pub fn installed() -> Result<PathBuf, Stop> {
 }
 
 /// Installs the worker and the link to its libraries, without disturbing a worker that trains.
-pub fn install(program: &Path, pytorch: &PyTorch, folder: &WorkerFolder) -> Result<(), Ended> {
+pub fn install(program: &Path, pytorch: &PyTorch, folder: &WorkerFolder) -> Result<(), Stop> {
     let target = folder.program();
     put(program, pytorch, folder)
-        .map_err(|error| Ended::failed(format!("The worker cannot be installed as {}: {error}", target.display())))
+        .map_err(|error| Stop::failed(format!("The worker cannot be installed as {}: {error}", target.display())))
 }
 
 fn put(program: &Path, pytorch: &PyTorch, folder: &WorkerFolder) -> io::Result<()> {
@@ -269,10 +269,10 @@ fn put(program: &Path, pytorch: &PyTorch, folder: &WorkerFolder) -> io::Result<(
 }
 
 /// Runs the installed worker's handshake, and describes it briefly.
-pub fn check(folder: &WorkerFolder) -> Result<String, Ended> {
+pub fn check(folder: &WorkerFolder) -> Result<String, Stop> {
     let program = folder.program();
     let output = Command::new(&program).arg("--handshake").stdin(Stdio::null()).output();
-    let output = output.map_err(|error| Ended::failed(format!("{} does not start: {error}", program.display())))?;
+    let output = output.map_err(|error| Stop::failed(format!("{} does not start: {error}", program.display())))?;
     let text = String::from_utf8_lossy(&output.stdout);
     // Libraries may print something before this line.
     match text.lines().rev().find(|line| line.contains(r#""protocol""#)) {
@@ -283,7 +283,7 @@ pub fn check(folder: &WorkerFolder) -> Result<String, Ended> {
         _ => {
             let stderr = String::from_utf8_lossy(&output.stderr);
             let (program, status) = (program.display(), output.status);
-            Err(Ended::failed(format!("{program} is built but does not work ({status}): {}", stderr.trim())))
+            Err(Stop::failed(format!("{program} is built but does not work ({status}): {}", stderr.trim())))
         }
     }
 }

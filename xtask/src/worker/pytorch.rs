@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::{fmt, fs};
 
-use valleyscope_machine::{PyTorchBytes, WorkerFolder};
+use valleyscope_machine::{PyTorchVariant, WorkerFolder};
 
 /// The version that the bindings support.
 pub const VERSION: &str = "2.11.0";
@@ -22,142 +22,89 @@ pub struct PyTorch {
     pub has_cuda: bool,
 }
 
-/// The libraries of PyTorch that are installed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Variant {
-    /// The libraries for the processor.
-    Cpu,
-    /// All libraries, including NVIDIA's.
-    Cuda,
+/// The folder in which the set-up installs a PyTorch, complete or not at all.
+pub fn root(variant: PyTorchVariant, folder: &WorkerFolder) -> PathBuf {
+    site(variant, folder).join("torch")
 }
 
-impl Variant {
-    /// All variants, the best first.
-    pub const ALL: [Variant; 2] = [Variant::Cuda, Variant::Cpu];
+/// The folder of a PyTorch's Python packages.
+pub fn site(variant: PyTorchVariant, folder: &WorkerFolder) -> PathBuf {
+    folder.path().join(format!("pytorch-{VERSION}-{}", variant.name))
+}
 
-    pub fn for_machine(has_gpu: bool) -> Variant {
-        if PyTorchBytes::for_machine(has_gpu) == PyTorchBytes::CUDA { Variant::Cuda } else { Variant::Cpu }
-    }
-
-    /// The folder in which the set-up installs it, complete or not at all.
-    pub fn root(self, folder: &WorkerFolder) -> PathBuf {
-        self.site(folder).join("torch")
-    }
-
-    /// The folder of its Python packages.
-    pub fn site(self, folder: &WorkerFolder) -> PathBuf {
-        let kind = match self {
-            Variant::Cpu => "cpu",
-            Variant::Cuda => "cuda",
-        };
-        folder.path().join(format!("pytorch-{VERSION}-{kind}"))
-    }
-
-    /// The list of packages for pip, a file of requirements with versions and checksums.
-    ///
-    /// In a PyTorch made for CUDA, the libraries for the processor depend on some of CUDA's.
-    pub fn requirements(self) -> &'static str {
-        match self {
-            Variant::Cpu => include_str!("../../pytorch-cpu.txt"),
-            Variant::Cuda => include_str!("../../pytorch-cuda.txt"),
-        }
-    }
-
-    pub fn bytes(self) -> PyTorchBytes {
-        match self {
-            Variant::Cpu => PyTorchBytes::CPU,
-            Variant::Cuda => PyTorchBytes::CUDA,
-        }
-    }
-
-    /// The bytes that unpacking takes, besides the download.
-    pub fn unpacked(self) -> u64 {
-        match self {
-            Variant::Cpu => 1_300_000_000,
-            Variant::Cuda => 5_000_000_000,
-        }
-    }
-
-    /// Describes the download for a user who may decline it.
-    pub fn announcement(self, folder: &WorkerFolder) -> String {
-        let PyTorchBytes { download, disk } = self.bytes();
-        format!(
-            "the training worker needs PyTorch {VERSION}, which is missing; {self}, that is a download of {} and {} in {}",
-            gigabytes(download),
-            gigabytes(disk),
-            folder.path().display()
-        )
+/// The list of packages for pip, a file of requirements with versions and checksums.
+///
+/// In a PyTorch made for CUDA, the libraries for the processor depend on some of CUDA's.
+pub fn requirements(variant: PyTorchVariant) -> &'static str {
+    if variant == PyTorchVariant::CUDA {
+        include_str!("../../pytorch-cuda.txt")
+    } else {
+        include_str!("../../pytorch-cpu.txt")
     }
 }
 
-impl fmt::Display for Variant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Variant::Cpu => f.write_str("for the processor"),
-            Variant::Cuda => f.write_str("with CUDA for this machine's NVIDIA GPU"),
-        }
-    }
+/// Describes the download for a user who may decline it.
+pub fn announcement(variant: PyTorchVariant, folder: &WorkerFolder) -> String {
+    format!(
+        "the training worker needs PyTorch {VERSION}, which is missing; {}, that is a download of {} and {} in {}",
+        variant.purpose,
+        gigabytes(variant.download),
+        gigabytes(variant.disk),
+        folder.path().display()
+    )
 }
 
 fn gigabytes(bytes: u64) -> String {
     format!("{:.1} GB", bytes as f64 / 1e9)
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// The variable `LIBTORCH`, set by the user.
-    Named,
-    /// The installed worker, which was built with it.
-    InUse,
-    /// An earlier set-up, which has installed it.
-    Private,
-    /// The Python interpreter whose torch it is.
-    Python(&'static str),
-}
-
 /// The PyTorch to build the worker with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
     Use(PyTorch),
-    Install(Variant),
+    Install(PyTorchVariant),
 }
 
-/// Lists the folders that may hold a PyTorch, each once, in the order of preference.
-pub fn candidates(folder: &WorkerFolder, pythons: &[Python]) -> Vec<(Source, PathBuf)> {
-    let named = std::env::var_os("LIBTORCH").filter(|path| !path.is_empty()).map(PathBuf::from);
+/// The description of the PyTorch that the user has chosen.
+const NAMED: &str = "the PyTorch in LIBTORCH";
+
+/// Lists the folders that may hold a PyTorch with their descriptions, each once, in the order of preference.
+pub fn candidates(folder: &WorkerFolder, pythons: &[Python]) -> Vec<(String, PathBuf)> {
+    let named = std::env::var_os("LIBTORCH").filter(|path| !path.is_empty()).map(|path| (NAMED, path.into()));
     // The link points to the `lib` of a PyTorch.
-    let in_use = fs::canonicalize(folder.libraries()).ok().and_then(|lib| Some(lib.parent()?.to_owned()));
-    let private = Variant::ALL.into_iter().map(|variant| variant.root(folder)).filter(|root| root.is_dir());
-    let of_python = pythons.iter().filter_map(|it| Some((Source::Python(it.program), it.torch.clone()?)));
-    let all = named.map(|root| (Source::Named, root)).into_iter();
-    let all = all.chain(in_use.map(|root| (Source::InUse, root)));
-    let all = all.chain(private.map(|root| (Source::Private, root))).chain(of_python);
+    let in_use = fs::canonicalize(folder.libraries()).ok();
+    let in_use = in_use.and_then(|lib| Some(("the PyTorch of the installed worker", lib.parent()?.to_owned())));
+    let private = [PyTorchVariant::CUDA, PyTorchVariant::CPU].map(|variant| root(variant, folder)).into_iter();
+    let private = private.filter(|root| root.is_dir()).map(|root| ("the PyTorch of an earlier set-up", root));
+    let all = named.into_iter().chain(in_use).chain(private).map(|(what, root)| (what.to_owned(), root));
+    let of_python = |python: &Python| Some((format!("the PyTorch of {}", python.program), python.torch.clone()?));
     let mut seen = HashSet::new();
-    all.filter(|(_, root)| seen.insert(root.clone())).collect()
+    all.chain(pythons.iter().filter_map(of_python)).filter(|(_, root)| seen.insert(root.clone())).collect()
 }
 
 /// Chooses the first PyTorch that fits this machine, after a check of its folder; also returns notes on those that do
 /// not.
 pub fn choose(
-    candidates: Vec<(Source, PathBuf)>,
+    candidates: Vec<(String, PathBuf)>,
     has_gpu: bool,
     check: impl Fn(&Path) -> Result<PyTorch, String>,
 ) -> (Choice, Vec<String>) {
     let mut notes = Vec::new();
-    for (source, root) in candidates {
+    for (what, root) in candidates {
+        let what_in = format!("{what} ({})", root.display());
         match check(&root) {
-            Err(unfit) => notes.push(format!("{source} ({}) is not used: {unfit}", root.display())),
+            Err(unfit) => notes.push(format!("{what_in} is not used: {unfit}")),
             Ok(pytorch) if has_gpu && !pytorch.has_cuda => {
-                if source == Source::Named {
-                    notes.push(format!("{source} ({}) has no CUDA: only the processor will train", root.display()));
+                if what == NAMED {
+                    notes.push(format!("{what_in} has no CUDA: only the processor will train"));
                     return (Choice::Use(pytorch), notes);
                 }
-                notes.push(format!("{source} ({}) is not used: it has no CUDA for this GPU", root.display()));
+                notes.push(format!("{what_in} is not used: it has no CUDA for this GPU"));
             }
             Ok(pytorch) => return (Choice::Use(pytorch), notes),
         }
     }
-    (Choice::Install(Variant::for_machine(has_gpu)), notes)
+    (Choice::Install(PyTorchVariant::for_machine(has_gpu)), notes)
 }
 
 const NO_FOLDER: &str = "there is no such folder";
@@ -235,17 +182,6 @@ fn not_found(ldd: &str) -> Vec<String> {
     names
 }
 
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Source::Named => f.write_str("the PyTorch in LIBTORCH"),
-            Source::InUse => f.write_str("the PyTorch of the installed worker"),
-            Source::Private => f.write_str("the PyTorch of an earlier set-up"),
-            Source::Python(program) => write!(f, "the PyTorch of {program}"),
-        }
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Python {
     pub program: &'static str,
@@ -304,8 +240,8 @@ mod tests {
 
     /// Chooses among folders of which those with `bad` in their names hold another version, and those with `cuda` one
     /// with CUDA.
-    fn chosen(folders: &[(Source, &str)], has_gpu: bool) -> (Choice, Vec<String>) {
-        let candidates = folders.iter().map(|(source, root)| (*source, PathBuf::from(root))).collect();
+    fn chosen(folders: &[(&str, &str)], has_gpu: bool) -> (Choice, Vec<String>) {
+        let candidates = folders.iter().map(|(what, root)| ((*what).to_owned(), PathBuf::from(root))).collect();
         choose(candidates, has_gpu, |root| match root.to_string_lossy() {
             root if root.contains("bad") => Err("it is version 2.10.0".to_owned()),
             root => Ok(pytorch(&root, root.contains("cuda"))),
@@ -356,8 +292,7 @@ mod tests {
 
     #[test]
     fn chooses_the_first_that_fits() {
-        let python = Source::Python("python3");
-        let found = [(Source::Named, "/bad"), (Source::Private, "/own"), (python, "/cuda")];
+        let found = [(NAMED, "/bad"), ("an earlier set-up", "/own"), ("python3", "/cuda")];
         let (choice, notes) = chosen(&found, false);
         assert_eq!(choice, Choice::Use(pytorch("/own", false)));
         assert_eq!(notes.len(), 1);
@@ -366,20 +301,19 @@ mod tests {
 
     #[test]
     fn a_gpu_needs_cuda_unless_the_user_chooses_otherwise() {
-        let python = Source::Python("python3");
-        let found = [(Source::Private, "/own"), (python, "/cuda")];
+        let found = [("an earlier set-up", "/own"), ("python3", "/cuda")];
         assert_eq!(chosen(&found, true).0, Choice::Use(pytorch("/cuda", true)));
-        assert_eq!(chosen(&found[..1], true).0, Choice::Install(Variant::Cuda));
-        let (choice, notes) = chosen(&[(Source::Named, "/named"), found[1]], true);
+        assert_eq!(chosen(&found[..1], true).0, Choice::Install(PyTorchVariant::CUDA));
+        let (choice, notes) = chosen(&[(NAMED, "/named"), found[1]], true);
         assert_eq!(choice, Choice::Use(pytorch("/named", false)));
         assert!(notes[0].contains("no CUDA"), "{notes:?}");
     }
 
     #[test]
     fn installs_the_variant_of_the_machine_if_none_fits() {
-        assert_eq!(chosen(&[], false), (Choice::Install(Variant::Cpu), Vec::new()));
-        let expected = if cfg!(target_os = "linux") { Variant::Cuda } else { Variant::Cpu };
-        assert_eq!(chosen(&[(Source::Python("python3"), "/bad")], true).0, Choice::Install(expected));
+        assert_eq!(chosen(&[], false), (Choice::Install(PyTorchVariant::CPU), Vec::new()));
+        let expected = if cfg!(target_os = "linux") { PyTorchVariant::CUDA } else { PyTorchVariant::CPU };
+        assert_eq!(chosen(&[("python3", "/bad")], true).0, Choice::Install(expected));
     }
 
     #[test]
@@ -400,24 +334,24 @@ mod tests {
 
     #[test]
     fn a_machine_without_a_gpu_downloads_the_libraries_for_the_processor() {
-        let names = |variant: Variant| {
-            let lines = variant.requirements().lines().filter(|line| line.contains("==") && !line.starts_with('#'));
+        let names = |variant: PyTorchVariant| {
+            let lines = requirements(variant).lines().filter(|line| line.contains("==") && !line.starts_with('#'));
             lines.map(|line| line.split(' ').next().unwrap()).collect::<Vec<_>>()
         };
-        let (cpu, cuda) = (names(Variant::Cpu), names(Variant::Cuda));
+        let (cpu, cuda) = (names(PyTorchVariant::CPU), names(PyTorchVariant::CUDA));
         assert_eq!(cpu, [&format!("torch=={VERSION}"), "nvidia-cuda-cupti==13.0.85", "nvidia-cuda-runtime==13.0.96"]);
         assert!(cpu.iter().all(|name| cuda.contains(name)) && cuda.len() == 31, "{cuda:?}");
-        let (cpu, cuda) = (Variant::Cpu.bytes(), Variant::Cuda.bytes());
+        let (cpu, cuda) = (PyTorchVariant::CPU, PyTorchVariant::CUDA);
         assert!(cpu.download * 3 < cuda.download && cpu.disk * 3 < cuda.disk, "{cpu:?} {cuda:?}");
     }
 
     #[test]
     fn the_announcement_has_the_size_and_the_folder() {
         let folder = WorkerFolder::at(Path::new("/home/ada/.local/share/valleyscope/worker"));
-        let text = Variant::Cuda.announcement(&folder);
+        let text = announcement(PyTorchVariant::CUDA, &folder);
         for expected in ["2.8 GB", "5.0 GB", "/home/ada/.local/share/valleyscope/worker", VERSION, "GPU"] {
             assert!(text.contains(expected), "no {expected:?} in {text}");
         }
-        assert_eq!(Variant::Cpu.root(&folder), folder.path().join("pytorch-2.11.0-cpu/torch"));
+        assert_eq!(root(PyTorchVariant::CPU, &folder), folder.path().join("pytorch-2.11.0-cpu/torch"));
     }
 }

@@ -41,8 +41,8 @@ impl Landscape {
     pub fn local<R: Real + OfSet>(&self, at: [R; 2]) -> Local<R> {
         match self {
             Landscape::Valley(valley) => {
-                let uv @ Uv { u, v } = valley.uv_from_xy(at);
-                Local { loss: valley.loss(uv), pair: [u, v] }
+                let uv = valley.uv_from_xy(at);
+                Local { loss: valley.loss(uv), pair: uv }
             }
             Landscape::Program(program) => program.local(&at),
         }
@@ -52,10 +52,7 @@ impl Landscape {
     #[inline(always)]
     pub fn gradient_at<R: Real + OfSet>(&self, local: &Local<R>) -> [R; 2] {
         match self {
-            Landscape::Valley(valley) => {
-                let [u, v] = local.pair;
-                valley.gradient(Uv { u, v })
-            }
+            Landscape::Valley(valley) => valley.gradient(local.pair),
             Landscape::Program(_) => local.pair,
         }
     }
@@ -65,7 +62,7 @@ impl Landscape {
     pub fn depth<R: Real + OfSet>(&self, local: &Local<R>, at: [R; 2]) -> R {
         match self {
             Landscape::Valley(_) => local.pair[0],
-            Landscape::Program(program) => program.rotation.uv_from_xy(at).u,
+            Landscape::Program(program) => program.rotation.uv_from_xy(at)[0],
         }
     }
 
@@ -107,12 +104,12 @@ impl Landscape {
 
     /// Converts (x, y), a point or a vector, to the coordinates u and v, which φ turns.
     #[inline(always)]
-    pub fn uv_from_xy<R: Real>(&self, at: [R; 2]) -> Uv<R> {
+    pub fn uv_from_xy<R: Real>(&self, at: [R; 2]) -> [R; 2] {
         self.rotation().uv_from_xy(at)
     }
 
     /// Converts a point or a vector from u and v to (x, y).
-    pub fn xy_from_uv(&self, uv: Uv<f64>) -> [f64; 2] {
+    pub fn xy_from_uv(&self, uv: [f64; 2]) -> [f64; 2] {
         self.rotation().xy_from_uv(uv)
     }
 
@@ -198,13 +195,6 @@ pub(super) struct Rotation {
     pub sin: f64,
 }
 
-/// A point, or a vector such as a gradient, in the coordinates u and v.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Uv<R> {
-    pub u: R,
-    pub v: R,
-}
-
 impl Rotation {
     pub(super) fn new(radians: f64) -> Rotation {
         let [cos, sin] = cos_sin(radians);
@@ -213,13 +203,13 @@ impl Rotation {
 
     /// Converts a point or a vector from (x, y): `u = x cos φ + y sin φ`, `v = −x sin φ + y cos φ`.
     #[inline(always)]
-    pub(super) fn uv_from_xy<R: Real>(&self, [x, y]: [R; 2]) -> Uv<R> {
+    pub(super) fn uv_from_xy<R: Real>(&self, [x, y]: [R; 2]) -> [R; 2] {
         let (cos, sin) = (R::splat(self.cos), R::splat(self.sin));
-        Uv { u: x.mul_add(cos, y * sin), v: y.mul_add(cos, -(x * sin)) }
+        [x.mul_add(cos, y * sin), y.mul_add(cos, -(x * sin))]
     }
 
     #[inline(always)]
-    fn xy_from_uv<R: Real>(&self, Uv { u, v }: Uv<R>) -> [R; 2] {
+    fn xy_from_uv<R: Real>(&self, [u, v]: [R; 2]) -> [R; 2] {
         let (cos, sin) = (R::splat(self.cos), R::splat(self.sin));
         [u.mul_add(cos, -(v * sin)), u.mul_add(sin, v * cos)]
     }
@@ -256,33 +246,33 @@ impl NarrowValley {
 
     /// Converts (x, y), a point or a vector, to valley coordinates.
     #[inline(always)]
-    pub fn uv_from_xy<R: Real>(&self, xy: [R; 2]) -> Uv<R> {
+    pub fn uv_from_xy<R: Real>(&self, xy: [R; 2]) -> [R; 2] {
         self.rotation.uv_from_xy(xy)
     }
 
     /// Converts a point or a vector from valley coordinates to (x, y).
     #[inline(always)]
-    pub fn xy_from_uv<R: Real>(&self, uv: Uv<R>) -> [R; 2] {
+    pub fn xy_from_uv<R: Real>(&self, uv: [R; 2]) -> [R; 2] {
         self.rotation.xy_from_uv(uv)
     }
 
     /// The loss `L = (a/2) u² v² − c u`.
     #[inline(always)]
-    pub fn loss<R: Real>(&self, Uv { u, v }: Uv<R>) -> R {
+    pub fn loss<R: Real>(&self, [u, v]: [R; 2]) -> R {
         let uv = u * v;
         (R::splat(0.5 * self.sharpness) * uv).mul_add(uv, -(R::splat(self.slope) * u))
     }
 
     /// The gradient `∂L/∂u = a u v² − c`, `∂L/∂v = a u² v`.
     #[inline(always)]
-    pub fn gradient_uv<R: Real>(&self, Uv { u, v }: Uv<R>) -> Uv<R> {
+    pub fn gradient_uv<R: Real>(&self, [u, v]: [R; 2]) -> [R; 2] {
         let a_u_v = R::splat(self.sharpness) * u * v;
-        Uv { u: a_u_v.mul_add(v, R::splat(-self.slope)), v: a_u_v * u }
+        [a_u_v.mul_add(v, R::splat(-self.slope)), a_u_v * u]
     }
 
     /// The gradient of the loss with respect to (x, y), at a point given in valley coordinates.
     #[inline(always)]
-    pub fn gradient<R: Real>(&self, at: Uv<R>) -> [R; 2] {
+    pub fn gradient<R: Real>(&self, at: [R; 2]) -> [R; 2] {
         self.xy_from_uv(self.gradient_uv(at))
     }
 
@@ -294,7 +284,7 @@ impl NarrowValley {
     /// ∂²L/∂y² = sin² φ L_uu + 2 cos φ sin φ L_uv + cos² φ L_vv
     /// ```
     #[inline(always)]
-    pub fn hessian_diagonal<R: Real>(&self, Uv { u, v }: Uv<R>) -> [R; 2] {
+    pub fn hessian_diagonal<R: Real>(&self, [u, v]: [R; 2]) -> [R; 2] {
         let a = R::splat(self.sharpness);
         let Rotation { cos, sin } = self.rotation;
         let (along, across, mixed) = (a * v * v, a * u * u, R::splat(4.0 * cos * sin) * a * u * v);

@@ -11,7 +11,7 @@
 mod evaluate;
 mod spec;
 
-pub use evaluate::{Landscape, Local, NarrowValley, ProgramLandscape, Slopes, Uv, ValleyInSpace, ValleyTerms};
+pub use evaluate::{Landscape, Local, NarrowValley, ProgramLandscape, Slopes, ValleyInSpace, ValleyTerms};
 pub use spec::{CompiledLandscape, LandscapeFormula, LandscapeSpec, StartPosition};
 
 use std::sync::LazyLock;

@@ -213,7 +213,7 @@ impl configured::Variant for LandscapeKind {
 impl<'de> Deserialize<'de> for LandscapeSpec {
     /// Reads a landscape. Missing parameters have their defaults.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LandscapeSpec, D::Error> {
-        configured::deserialize(deserializer, LandscapeSpec::new).map(|(landscape, ())| landscape)
+        configured::deserialize(deserializer, LandscapeSpec::new, None).map(|(landscape, _)| landscape)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use serde::de::{Deserializer, MapAccess};
+use serde::de::Deserializer;
 use serde::ser::SerializeStructVariant;
 use serde::{Deserialize, Serialize, Serializer, de};
 
@@ -10,7 +10,7 @@ use super::{
     IS_CAUTIOUS, MASK, MOST_HYPERPARAMETERS, Marker, Numbers, Rule, RuleInfo, RuleKind, Schedule, TypedRule,
     WEIGHT_DECAY, with_rule,
 };
-use crate::configured::{self, Configured, Extras, Kind};
+use crate::configured::{self, Configured, Kind, RateFields};
 use crate::quantity::{LearningRate, Number, OutOfRange};
 use crate::setting::{self, SettingChoice, SettingInfo};
 use crate::typed_text::{NAME, TypedFields};
@@ -205,7 +205,7 @@ impl RatedRule {
 
     /// Returns the value of the learning rate or of a hyperparameter; `None` if the rule lacks it.
     pub fn get(&self, key: &str) -> Option<f64> {
-        if key == LEARNING_RATE { Some(self.learning_rate.get()) } else { self.rule.get(key) }
+        if key == RateFields::LEARNING_RATE { Some(self.learning_rate.get()) } else { self.rule.get(key) }
     }
 
     /// Sets the learning rate or a hyperparameter.
@@ -214,7 +214,7 @@ impl RatedRule {
     ///
     /// Fails as [`RuleSpec::set`] does.
     pub fn set(&mut self, key: &str, value: f64) -> Result<(), OutOfRange> {
-        if key == LEARNING_RATE { self.learning_rate.enter(value) } else { self.rule.set(key, value) }
+        if key == RateFields::LEARNING_RATE { self.learning_rate.enter(value) } else { self.rule.set(key, value) }
     }
 
     /// The learning rate of step t = 1, 2, … of a run of so many steps.
@@ -244,19 +244,15 @@ impl RuleSpec {
     }
 }
 
-/// The fields of a rated rule that are no hyperparameters.
-pub(super) const LEARNING_RATE: &str = setting::LEARNING_RATE.key;
-const SCHEDULE: &str = "schedule";
-
 impl RuleSpec {
     /// Reads a rule. Missing hyperparameters have their defaults on the plane.
     pub(crate) fn deserialize_on_plane<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RuleSpec, D::Error> {
-        configured::deserialize(deserializer, RuleSpec::on_plane).map(|(rule, ())| rule)
+        configured::deserialize(deserializer, RuleSpec::on_plane, None).map(|(rule, _)| rule)
     }
 
     /// Reads a rule. Missing hyperparameters have their defaults in training.
     pub fn deserialize_in_training<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RuleSpec, D::Error> {
-        let (rule, ()) = configured::deserialize(deserializer, RuleSpec::in_training)?;
+        let (rule, _) = configured::deserialize(deserializer, RuleSpec::in_training, None)?;
         match rule.kind() {
             RuleKind::External => Err(de::Error::custom("no training takes the steps of an external optimizer")),
             _ => Ok(rule),
@@ -268,32 +264,11 @@ impl<'de> Deserialize<'de> for RatedRule {
     /// Reads a rule with its learning rate, which must be given. Missing hyperparameters have their defaults on the
     /// plane, and a missing schedule is constant.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (rule, rates): (_, RateFields) = configured::deserialize(deserializer, RuleSpec::on_plane)?;
+        let rates = Some(RateFields::default());
+        let (rule, rates) = configured::deserialize(deserializer, RuleSpec::on_plane, rates)?;
+        let rates = rates.unwrap_or_default();
         let learning_rate = rates.learning_rate.expect("a rated rule without it is refused");
         Ok(RatedRule { rule, learning_rate, schedule: rates.schedule.unwrap_or_default() })
-    }
-}
-
-/// The fields of a rated rule that are no hyperparameters, as far as they were read.
-#[derive(Default)]
-struct RateFields {
-    learning_rate: Option<LearningRate>,
-    schedule: Option<Schedule>,
-}
-
-impl Extras for RateFields {
-    const NAMES: &'static [&'static str] = &[LEARNING_RATE, SCHEDULE];
-
-    fn read<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
-        let (name, is_repeated) = match name {
-            LEARNING_RATE => (LEARNING_RATE, self.learning_rate.replace(map.next_value()?).is_some()),
-            _ => (SCHEDULE, self.schedule.replace(map.next_value()?).is_some()),
-        };
-        if is_repeated { Err(de::Error::duplicate_field(name)) } else { Ok(()) }
-    }
-
-    fn missing(&self) -> Option<&'static str> {
-        self.learning_rate.is_none().then_some(LEARNING_RATE)
     }
 }
 
@@ -341,8 +316,8 @@ impl Serialize for RuleSpec {
 impl Serialize for RatedRule {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let rates = |variant: &mut S::SerializeStructVariant| {
-            variant.serialize_field(LEARNING_RATE, &self.learning_rate)?;
-            variant.serialize_field(SCHEDULE, &self.schedule)
+            variant.serialize_field(RateFields::LEARNING_RATE, &self.learning_rate)?;
+            variant.serialize_field(RateFields::SCHEDULE, &self.schedule)
         };
         configured::serialize(&self.rule, serializer, (RateFields::NAMES.len(), rates))
     }

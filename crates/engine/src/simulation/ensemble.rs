@@ -291,13 +291,9 @@ impl Ensemble {
     fn observed(&self, landscape: &Landscape, effective_step: impl Fn(usize) -> Block) -> (Sample, [f64; 2]) {
         let mut sums = Sums::about(&self.sample, self.mean_position);
         for (block, position) in self.positions.iter().enumerate() {
-            let observed = Observed {
-                position: *position,
-                uv: landscape.uv_from_xy(*position),
-                loss: landscape.loss(*position),
-                effective_step: effective_step(block),
-                shares: [Block::splat(0.0); 3],
-            };
+            let ([x, y], [u, v]) = (*position, landscape.uv_from_xy(*position));
+            let quantities = [landscape.loss(*position), u, v.abs(), effective_step(block), x, y];
+            let observed = Observed { quantities, shares: [Block::splat(0.0); 3] };
             sums.add_some(&observed, WIDTH.min(self.particles - block * WIDTH));
         }
         sums.finish(self.particles, || self.diverged(landscape))
@@ -552,13 +548,9 @@ impl Step<'_> {
         let [x, y] = V::apart(moved.theta);
         *position = each([x, y], V::to_lanes);
         let [direction_x, direction_y] = V::apart(moved.direction);
-        Observed {
-            position: [x, y],
-            uv: self.landscape.uv_from_xy([x, y]),
-            loss: self.landscape.loss([x, y]),
-            effective_step: V::splat(0.5) * (direction_x.abs() + direction_y.abs()),
-            shares,
-        }
+        let [u, v] = self.landscape.uv_from_xy([x, y]);
+        let effective_step = V::splat(0.5) * (direction_x.abs() + direction_y.abs());
+        Observed { quantities: [self.landscape.loss([x, y]), u, v.abs(), effective_step, x, y], shares }
     }
 }
 

@@ -8,8 +8,7 @@
 use std::collections::VecDeque;
 use std::f64::consts::{E, TAU};
 
-use crate::landscape::Uv;
-use crate::lanes::{Lanes, Real, Vector, each};
+use crate::lanes::{Lanes, Real, Vector, array, each};
 use crate::shares::Shares;
 
 /// The part of the history to show, and its resolution.
@@ -440,13 +439,11 @@ impl Sample {
     }
 }
 
-/// The observed quantities of a block of particles after a step.
+/// What is observed of a block of particles after a step.
 #[derive(Clone, Copy)]
 pub(super) struct Observed<R> {
-    pub position: [R; 2],
-    pub uv: Uv<R>,
-    pub loss: R,
-    pub effective_step: R,
+    /// The loss, u, |v| and the effective step, which have a [`Spread`] each, then x and y.
+    pub quantities: [R; 6],
     /// The terms of the shares, summed over the coordinates; see [`crate::shares`].
     pub shares: [R; 3],
 }
@@ -455,14 +452,7 @@ impl<R: Copy> Observed<R> {
     /// Converts the quantities to another vector.
     #[inline(always)]
     pub(super) fn map<T: Copy>(self, convert: impl Fn(R) -> T) -> Observed<T> {
-        let [x, y] = self.position;
-        Observed {
-            position: [convert(x), convert(y)],
-            uv: Uv { u: convert(self.uv.u), v: convert(self.uv.v) },
-            loss: convert(self.loss),
-            effective_step: convert(self.effective_step),
-            shares: [convert(self.shares[0]), convert(self.shares[1]), convert(self.shares[2])],
-        }
+        Observed { quantities: each(self.quantities, &convert), shares: each(self.shares, &convert) }
     }
 }
 
@@ -472,58 +462,16 @@ impl<R: Copy> Observed<R> {
 /// mean would otherwise be lost in rounding.
 #[derive(Clone, Copy)]
 pub(super) struct Sums<R> {
-    /// The sums of the loss, u, |v| and the effective step.
-    quantities: [QuantitySums<R>; 4],
-    position_pivot: [f64; 2],
-    position: [R; 2],
+    /// The pivots of the [quantities](Observed::quantities).
+    pivots: [f64; 6],
+    distances: [R; 6],
+    /// The squares of the distances of those with a spread, and their extremes.
+    squares: [R; 4],
+    min: [R; 4],
+    max: [R; 4],
     /// The sums of x², y² and xy.
     products: [R; 3],
     shares: [R; 3],
-}
-
-#[derive(Clone, Copy)]
-struct QuantitySums<R> {
-    pivot: f64,
-    sum: R,
-    squares: R,
-    min: R,
-    max: R,
-}
-
-impl<R: Real> QuantitySums<R> {
-    #[inline(always)]
-    fn about(pivot: f64) -> Self {
-        QuantitySums {
-            pivot: finite_or_zero(pivot),
-            sum: R::splat(0.0),
-            squares: R::splat(0.0),
-            min: R::splat(f64::INFINITY),
-            max: R::splat(f64::NEG_INFINITY),
-        }
-    }
-
-    #[inline(always)]
-    fn add<const N: usize>(&mut self, values: R)
-    where
-        R: Vector<N>,
-    {
-        let distance = values - R::splat(self.pivot);
-        self.sum = self.sum + distance;
-        self.squares = self.squares + distance * distance;
-        self.min = values.smaller(self.min);
-        self.max = values.larger(self.max);
-    }
-
-    #[inline(always)]
-    fn map<T: Copy>(&self, f: impl Fn(R) -> T) -> QuantitySums<T> {
-        QuantitySums {
-            pivot: self.pivot,
-            sum: f(self.sum),
-            squares: f(self.squares),
-            min: f(self.min),
-            max: f(self.max),
-        }
-    }
 }
 
 fn finite_or_zero(value: f64) -> f64 {
@@ -532,72 +480,62 @@ fn finite_or_zero(value: f64) -> f64 {
 
 impl<R: Real> Sums<R> {
     #[inline(always)]
-    pub(super) fn about(previous: &Sample, mean_position: [f64; 2]) -> Self {
-        let pivots = [previous.loss, previous.u, previous.abs_v, previous.effective_step];
+    pub(super) fn about(previous: &Sample, [x, y]: [f64; 2]) -> Self {
+        let Sample { loss, u, abs_v, effective_step, .. } = previous;
         Sums {
-            quantities: each(pivots, |spread| QuantitySums::about(spread.mean)),
-            position_pivot: each(mean_position, finite_or_zero),
-            position: [R::splat(0.0); 2],
+            pivots: each([loss.mean, u.mean, abs_v.mean, effective_step.mean, x, y], finite_or_zero),
+            distances: [R::splat(0.0); 6],
+            squares: [R::splat(0.0); 4],
+            min: [R::splat(f64::INFINITY); 4],
+            max: [R::splat(f64::NEG_INFINITY); 4],
             products: [R::splat(0.0); 3],
             shares: [R::splat(0.0); 3],
         }
     }
 
     #[inline(always)]
-    pub(super) fn add<const N: usize>(&mut self, block: &Observed<R>)
+    pub(super) fn add<const N: usize>(&mut self, Observed { quantities, shares }: &Observed<R>)
     where
         R: Vector<N>,
     {
-        let [loss, u, abs_v, effective_step] = &mut self.quantities;
-        loss.add(block.loss);
-        u.add(block.uv.u);
-        abs_v.add(block.uv.v.abs());
-        effective_step.add(block.effective_step);
-        let dx = block.position[0] - R::splat(self.position_pivot[0]);
-        let dy = block.position[1] - R::splat(self.position_pivot[1]);
-        self.position = [self.position[0] + dx, self.position[1] + dy];
+        let distances: [R; 6] = array(|of| quantities[of] - R::splat(self.pivots[of]));
+        self.distances = array(|of| self.distances[of] + distances[of]);
+        self.squares = array(|of| self.squares[of] + distances[of] * distances[of]);
+        self.min = array(|of| quantities[of].smaller(self.min[of]));
+        self.max = array(|of| quantities[of].larger(self.max[of]));
+        let [.., dx, dy] = distances;
         let [xx, yy, xy] = self.products;
         self.products = [xx + dx * dx, yy + dy * dy, xy + dx * dy];
-        let [m, q, n] = self.shares;
-        self.shares = [m + block.shares[0], q + block.shares[1], n + block.shares[2]];
+        self.shares = array(|of| self.shares[of] + shares[of]);
     }
 
     /// Applies `f` to each sum.
     #[inline(always)]
     pub(super) fn map<T: Copy>(&self, f: impl Fn(R) -> T) -> Sums<T> {
-        let ([x, y], [xx, yy, xy]) = (self.position, self.products);
         Sums {
-            quantities: each(self.quantities, |sums| sums.map(&f)),
-            position_pivot: self.position_pivot,
-            position: [f(x), f(y)],
-            products: [f(xx), f(yy), f(xy)],
-            shares: [f(self.shares[0]), f(self.shares[1]), f(self.shares[2])],
+            pivots: self.pivots,
+            distances: each(self.distances, &f),
+            squares: each(self.squares, &f),
+            min: each(self.min, &f),
+            max: each(self.max, &f),
+            products: each(self.products, &f),
+            shares: each(self.shares, &f),
         }
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut R> {
+        let Sums { distances, squares, min, max, products, shares, .. } = self;
+        distances.iter_mut().chain(squares).chain(min).chain(max).chain(products).chain(shares)
     }
 }
 
 impl<const N: usize> Sums<Lanes<f64, N>> {
     /// Adds the first `count` particles of a block.
     pub(super) fn add_some(&mut self, block: &Observed<Lanes<f64, N>>, count: usize) {
-        let before = *self;
+        let mut before = *self;
         self.add(block);
-        let keep = |after: &mut Lanes<f64, N>, before: &Lanes<f64, N>| {
+        for (after, before) in self.all_mut().zip(before.all_mut()) {
             after.0[count..].copy_from_slice(&before.0[count..]);
-        };
-        for (after, before) in self.quantities.iter_mut().zip(&before.quantities) {
-            keep(&mut after.sum, &before.sum);
-            keep(&mut after.squares, &before.squares);
-            keep(&mut after.min, &before.min);
-            keep(&mut after.max, &before.max);
-        }
-        for (after, before) in self.position.iter_mut().zip(&before.position) {
-            keep(after, before);
-        }
-        for (after, before) in self.products.iter_mut().zip(&before.products) {
-            keep(after, before);
-        }
-        for (after, before) in self.shares.iter_mut().zip(&before.shares) {
-            keep(after, before);
         }
     }
 
@@ -610,9 +548,9 @@ impl<const N: usize> Sums<Lanes<f64, N>> {
     /// or loss is not finite; it is called only if there may be any.
     pub(super) fn finish(&self, particles: usize, diverged: impl FnOnce() -> u32) -> (Sample, [f64; 2]) {
         let n = particles as f64;
-        let [loss, u, abs_v, effective_step] = self.quantities.each_ref().map(|sums| sums.spread(n));
-        let shift = self.position.each_ref().map(|sum| total(sum) / n);
-        let mean_position = [self.position_pivot[0] + shift[0], self.position_pivot[1] + shift[1]];
+        let [loss, u, abs_v, effective_step] = [0, 1, 2, 3].map(|of| self.spread(of, n));
+        let shift = [4, 5].map(|of| total(&self.distances[of]) / n);
+        let mean_position = [self.pivots[4] + shift[0], self.pivots[5] + shift[1]];
         let all_finite = loss.mean.is_finite() && mean_position.iter().all(|mean| mean.is_finite());
         let sample = Sample {
             loss,
@@ -648,16 +586,14 @@ impl<const N: usize> Sums<Lanes<f64, N>> {
         let two_pi_e = TAU * E;
         0.5 * (two_pi_e * two_pi_e * determinant).ln()
     }
-}
 
-impl<const N: usize> QuantitySums<Lanes<f64, N>> {
-    fn spread(&self, particles: f64) -> Spread {
-        let shift = total(&self.sum) / particles;
-        let variance = total(&self.squares) / particles - shift * shift;
-        let min = self.min.0.into_iter().fold(f64::INFINITY, f64::min);
-        let max = self.max.0.into_iter().fold(f64::NEG_INFINITY, f64::max);
+    fn spread(&self, of: usize, particles: f64) -> Spread {
+        let shift = total(&self.distances[of]) / particles;
+        let variance = total(&self.squares[of]) / particles - shift * shift;
+        let min = self.min[of].0.into_iter().fold(f64::INFINITY, f64::min);
+        let max = self.max[of].0.into_iter().fold(f64::NEG_INFINITY, f64::max);
         Spread {
-            mean: self.pivot + shift,
+            mean: self.pivots[of] + shift,
             // Rounding may leave a zero variance slightly below 0; NaN stays NaN.
             std: if variance < 0.0 { 0.0 } else { variance.sqrt() },
             min: if min > max { f64::NAN } else { min },

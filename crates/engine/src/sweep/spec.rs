@@ -192,12 +192,12 @@ impl SweepSpec {
         self.start.unwrap_or(self.landscape.start())
     }
 
-    /// Returns the learning rates of each optimizer; none if the learning rate is an axis.
     /// Returns the index of the first Adam, whose gradients are [measured](super::adam_shares).
     pub fn adam(&self) -> Option<usize> {
         self.optimizers.iter().position(|optimizer| optimizer.rule.kind() == RuleKind::Adam)
     }
 
+    /// Returns the learning rates of each optimizer; none if the learning rate is an axis.
     pub fn learning_rates(&self) -> Vec<Vec<f64>> {
         self.optimizers
             .iter()

@@ -2,7 +2,7 @@
 //! power of two.
 
 use serde::{Deserialize, Serialize};
-use valleyscope_engine::landscape::{Coordinate, LandscapeSpec, Uv};
+use valleyscope_engine::landscape::{Coordinate, LandscapeSpec};
 
 use super::Camera;
 use super::range::{Extent, union};
@@ -55,7 +55,7 @@ impl Lens {
     /// those of a lens `before`.
     pub fn along(landscape: &LandscapeSpec, points: &[[f64; 2]], before: Option<Lens>) -> Lens {
         if landscape.info().metric(Coordinate::U).is_some() {
-            let right = landscape.landscape().xy_from_uv(Uv { u: 1.0, v: 0.0 });
+            let right = landscape.landscape().xy_from_uv([1.0, 0.0]);
             return Lens { axes: LensAxes::Uv, right, stretch: 1.0 };
         }
         let before = before.map_or([1.0, 0.0], |lens| lens.right);
@@ -189,10 +189,10 @@ mod tests {
         let viewport = Viewport { camera, size_px: [800.0, 500.0] };
         let landscape = LandscapeSpec::default().landscape();
         for u in [-1.0, 1.2, 1.9] {
-            let [_, y] = viewport.px_from_xy(landscape.xy_from_uv(Uv { u, v: 0.0 }));
+            let [_, y] = viewport.px_from_xy(landscape.xy_from_uv([u, 0.0]));
             assert!((y - 250.0).abs() < 1e-3, "{y} at u = {u}");
         }
-        let [_, up] = viewport.px_from_xy(landscape.xy_from_uv(Uv { u: 1.5, v: 0.01 }));
+        let [_, up] = viewport.px_from_xy(landscape.xy_from_uv([1.5, 0.01]));
         assert!(up < 200.0, "v points upwards, and is stretched: {up}");
     }
 

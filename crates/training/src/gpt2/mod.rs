@@ -11,7 +11,7 @@ use valleyscope_experiments::dataset::text::{Corpus, Offsets, Split, TextError, 
 use valleyscope_experiments::workload::gpt2::{CLIP_RATE, LOSS_SCALE, MOMENTUM_NORM, PARAM_NORM, SKIPPED};
 use valleyscope_experiments::workload::{Gpt2Precision, Gpt2Spec, RunSpec};
 use valleyscope_runs::atomic_file::Overwrite;
-use valleyscope_runs::{Measure, MetricId, MetricValues, TextRequest};
+use valleyscope_runs::{Measure, MetricId, MetricValues, TextRequest, WholeLoss};
 
 use super::group::Group;
 use super::measures::{Measures, Parts, Spread};
@@ -19,7 +19,7 @@ use super::restore_tensors;
 use super::uniforms;
 use super::with_parameters;
 use super::{
-    Check, Differentiable, FlatOptimizer, Labels, MeanLoss, NamedTensors, ObtainResult, Obtained, OptimizerProgress,
+    Check, Differentiable, FlatOptimizer, Labels, NamedTensors, ObtainResult, Obtained, OptimizerProgress,
     ParameterLayout, QueryResults, SavedRun, TrainError, TrainedSpec, Training,
 };
 
@@ -354,7 +354,7 @@ impl Training for Gpt2Run {
         Ok([(MetricId::VAL_LOSS, validation), (MetricId::TRAIN_LOSS, train)].into())
     }
 
-    fn evaluate_all(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<MeanLoss, TrainError> {
+    fn evaluate_all(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<WholeLoss, TrainError> {
         let windows = self.corpus.windows(Split::Validation);
         let mut sum = Tensor::f_zeros([], (Kind::Double, self.model.device()))?;
         let mut done = 0;
@@ -367,7 +367,7 @@ impl Training for Gpt2Run {
         }
         let loss = sum.f_double_value(&[])? / windows.len() as f64;
         let count = windows.len() as u64 * u64::from(self.spec.shape.context);
-        Ok(MeanLoss { metric: MetricId::VAL_LOSS, loss, count, unit: "tokens" })
+        Ok(WholeLoss::of(MetricId::VAL_LOSS, loss, count, "tokens"))
     }
 
     fn parameters(&self) -> u64 {

@@ -16,7 +16,7 @@ use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::dataset::download::DownloadError;
 use valleyscope_experiments::dataset::mnist::{DataError, Digits, Mnist, MnistSource, MnistSources, obtain};
 use valleyscope_experiments::workload::{FloatType, MnistSpec};
-use valleyscope_runs::{Measure, MetricId, MetricValues};
+use valleyscope_runs::{Measure, MetricId, MetricValues, WholeLoss};
 
 use super::group::Group;
 use super::loops::{Number, numbers_mut, with_number};
@@ -24,8 +24,8 @@ use super::measures::Measures;
 use super::restore_tensors;
 use super::with_parameters;
 use super::{
-    Check, Differentiable, FlatOptimizer, MeanLoss, NamedTensors, ObtainResult, Obtained, OptimizerProgress,
-    ParameterLayout, TrainError, TrainedSpec, Training,
+    Check, Differentiable, FlatOptimizer, NamedTensors, ObtainResult, Obtained, OptimizerProgress, ParameterLayout,
+    TrainError, TrainedSpec, Training,
 };
 
 pub use mlp::{Evaluation, Mlp};
@@ -276,9 +276,9 @@ impl Training for MnistRun {
         Ok([(MetricId::TEST_LOSS, loss), (MetricId::TEST_ACCURACY, accuracy)].into())
     }
 
-    fn evaluate_all(&mut self, _: &mut dyn FnMut(u64, u64)) -> Result<MeanLoss, TrainError> {
+    fn evaluate_all(&mut self, _: &mut dyn FnMut(u64, u64)) -> Result<WholeLoss, TrainError> {
         let Evaluation { loss, .. } = self.mlp.evaluate(0, &self.images.test)?;
-        Ok(MeanLoss { metric: MetricId::TEST_LOSS, loss, count: self.images.test.count() as u64, unit: "images" })
+        Ok(WholeLoss::of(MetricId::TEST_LOSS, loss, self.images.test.count() as u64, "images"))
     }
 
     fn parameters(&self) -> u64 {

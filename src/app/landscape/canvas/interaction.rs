@@ -284,11 +284,11 @@ pub fn nearest_particle(
 /// Returns the names and the values of a landscape at a point in two columns of four.
 fn readout(landscape: &Landscape, xy @ [x, y]: [f64; 2]) -> [[(&'static str, f64); 4]; 2] {
     let ([along_x, along_y], loss) = (landscape.hessian_diagonal(xy), landscape.loss(xy));
-    let (uv, [by_x, by_y]) = (landscape.uv_from_xy(xy), landscape.gradient(xy));
+    let ([u, v], [by_x, by_y]) = (landscape.uv_from_xy(xy), landscape.gradient(xy));
     // The sum of the curvatures, on the floor of the paper's valley a u². Its formula may have a value where the loss has
     // none.
     let curvature = if loss.is_nan() { loss } else { along_x + along_y };
-    [[("x", x), ("y", y), ("u", uv.u), ("v", uv.v)], [("L", loss), ("∂L/∂x", by_x), ("∂L/∂y", by_y), ("ΔL", curvature)]]
+    [[("x", x), ("y", y), ("u", u), ("v", v)], [("L", loss), ("∂L/∂x", by_x), ("∂L/∂y", by_y), ("ΔL", curvature)]]
 }
 
 const READOUT_PADDING: f32 = 7.0;
