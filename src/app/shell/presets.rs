@@ -188,7 +188,10 @@ pub(crate) fn file_stem(title: &str) -> String {
     let words: Vec<&str> = lowered.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let mut stem = words.join("-");
     // Systems limit names in bytes, not in characters.
-    stem.truncate(stem.floor_char_boundary(80));
+    let most = stem.floor_char_boundary(80);
+    if most < stem.len() {
+        stem.truncate(stem[..=most].rfind('-').unwrap_or(most));
+    }
     if stem.is_empty() { "preset".to_owned() } else { stem }
 }
 
