@@ -102,7 +102,12 @@ const FOR_EACH_LEFT_OUT: usize = 10;
 /// logarithmic axis also a few values far below all others.
 pub fn suited(curves: &[CurvePositions], scale: AxisScale) -> Extent {
     if scale == AxisScale::Log {
-        return with_margin(&without_dips(curves));
+        // The lower ends of bands may be close to 0, arbitrarily far down.
+        let upper = |curve: &CurvePositions| CurvePositions {
+            around: curve.around.iter().map(|[_, high]| [*high; 2]).collect(),
+            ..curve.clone()
+        };
+        return with_margin(&without_dips(&curves.iter().map(upper).collect::<Vec<_>>()));
     }
     with_margin(&curves.iter().filter_map(|curve| curve.extents([f64::NEG_INFINITY; 2])).collect::<Vec<_>>())
 }
