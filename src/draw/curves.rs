@@ -19,7 +19,7 @@ pub(super) const BAND: f32 = 0.2;
 /// The gap between a plot and the names of its curves, in font sizes.
 const NAME_GAP: f32 = 0.9;
 /// The largest part of a plot's width for the names beside its curves.
-pub(crate) const MOST_NAMES: f32 = 0.3;
+const MOST_NAMES: f32 = 0.36;
 /// The part of the horizontal axis after which the ends of curves have names.
 const LATE: f64 = 0.75;
 /// The part of a plot's height by which a curve may leave it without a mark.

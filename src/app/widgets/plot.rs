@@ -15,7 +15,7 @@ use super::icons::text_color;
 use super::theme;
 
 pub(crate) use super::curves::{PlotPainter, install_curves, near_line};
-use crate::draw::{MOST_NAMES, spread};
+use crate::draw::spread;
 
 /// The distances between labels beside each other and above each other, in points.
 const BESIDE: f64 = 46.0;
@@ -277,6 +277,8 @@ pub(crate) struct CurveEnd {
 
 /// The space between the end of a curve and its name, and beyond the name, in points.
 const NAME_GAP: f32 = 10.0;
+/// The largest part of a plot's width for the names beside its curves.
+const MOST_NAMES: f32 = 0.3;
 
 /// Returns the width beside the curves of a plot for their names; 0 where they would take too much of it.
 pub(crate) fn names_width(ui: &Ui, names: impl Iterator<Item = String>, width: f32) -> f32 {
@@ -343,7 +345,9 @@ impl ShownPlot {
         let painter = ui.painter().with_clip_rect(frame.with_max_x(frame.right() + gutter).intersect(ui.clip_rect()));
         for ((curve, end), height) in curves.iter().zip(ends).zip(spread(&heights, line, range)) {
             let Some(height) = height else { continue };
-            let at = pos2(end.x.min(frame.right()) + 0.7 * NAME_GAP, height);
+            // The margin beyond the last point of the longest curves is too narrow for a name.
+            let is_last = end.x + 2.0 * NAME_GAP > frame.right();
+            let at = pos2(if is_last { frame.right() } else { end.x } + 0.7 * NAME_GAP, height);
             let stroke = Stroke::new(0.8, curve.color.gamma_multiply(0.7));
             painter.line_segment([end + vec2(1.5, 0.0), at - vec2(1.5, 0.0)], stroke);
             painter.text(at, Align2::LEFT_CENTER, &curve.name, font.clone(), text_color(curve.color, ui.theme()));

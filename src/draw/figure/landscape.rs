@@ -41,7 +41,6 @@ const BEYOND: f64 = 1.25;
 /// The colour of the floor's line, and of the keys of runs side by side.
 const GREY: [u8; 3] = [120; 3];
 const BLACK: [u8; 3] = [0; 3];
-const STEPS: &str = "steps";
 
 // Lengths in font sizes.
 /// The radius of markers.
@@ -256,7 +255,7 @@ fn over_steps(ensembles: &[Ensemble]) -> Plot {
     let ends = curves.iter().filter_map(|curve| Some((curve.index, *curve.line.last()?.last()?)));
     let ends: Vec<_> = ends.filter(|_| has_bands).collect();
     Plot {
-        horizontal: CurveAxis::linear(STEPS, [0.0, last as f64]),
+        horizontal: CurveAxis::linear("steps", [0.0, last as f64]),
         curves: CurvePlot { vertical: CurveAxis::linear("loss L", with_margin(&extents)), curves, dashes_ties: true },
         ends,
     }
@@ -520,9 +519,9 @@ impl Content for LandscapeFigure {
             }
         }
         self.panes[0].draw_bar(&self.bar, canvas, barred);
-        for (Plot { horizontal, curves, ends }, panel) in self.plots.iter().zip(&plots) {
+        for (index, (Plot { horizontal, curves, ends }, panel)) in self.plots.iter().zip(&plots).enumerate() {
             curves.draw(canvas, horizontal, &self.names, *panel, gutter);
-            if is_named && horizontal.label == STEPS {
+            if is_named && index == 0 {
                 curves.draw_names(canvas, horizontal, &self.names, *panel);
             }
             for (index, end) in ends {
