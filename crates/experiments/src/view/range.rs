@@ -489,6 +489,15 @@ mod tests {
     }
 
     #[test]
+    fn the_lower_end_of_a_band_does_not_lower_a_logarithmic_axis() {
+        let mut banded = curve([1.0, 0.5, 0.1]);
+        banded.around = vec![[-6.0, 1.0], [-6.0, 0.5], [-6.0, 0.0]];
+        let [low, high] = suited(std::slice::from_ref(&banded), AxisScale::Log);
+        assert!((-1.2..-1.0).contains(&low) && (1.0..1.2).contains(&high), "{low} to {high}");
+        assert!(suited(&[banded], AxisScale::Linear)[0] < -6.0);
+    }
+
+    #[test]
     fn a_value_far_below_all_others_leaves_a_logarithmic_axis() {
         let around_1 = || (0..30).map(|step| 2.0 - 0.05 * f64::from(step));
         let dip = || around_1().enumerate().map(|(step, loss)| if step == 11 { 5e-7 } else { loss });
