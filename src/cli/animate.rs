@@ -123,7 +123,7 @@ mod with_app {
         let graphics = Graphics::without_window().map_err(|reason| Failure::Failed(anyhow!(reason)))?;
         draw(AnimationJob { graphics, subject, options, steps, format }, args.out.clone())?;
         let seconds = steps.frames() as f64 / f64::from(frames_per_sec);
-        say(format_args!("{} frames, {seconds:.1} seconds, are in {}", steps.frames(), args.out.display()));
+        say(format_args!("Wrote {}, {} frames, {seconds:.1} seconds", args.out.display(), steps.frames()));
         Ok(())
     }
 

@@ -64,7 +64,7 @@ fn write(
     let overwrite = if replace { Overwrite::Yes } else { Overwrite::No };
     file.commit(overwrite).with_context(|| cannot_write(path))?;
     let what = if option == "notes" { "the page of its notes" } else { "the lesson's page" };
-    say(format_args!("{what}, {} kB, is in {}", html.len().div_ceil(1000), path.display()));
+    say(format_args!("Wrote {}, {what}, {} kB", path.display(), html.len().div_ceil(1000)));
     Ok(())
 }
 

@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         file.write_all(&content).and_then(|()| file.commit(Overwrite::Yes)).with_context(|| cannot_write(path))?;
     }
     for path in [&args.out, &args.figure].into_iter().flatten() {
-        say(format_args!("{} is written", path.display()));
+        say(format_args!("Wrote {}", path.display()));
     }
     print(&report(&curves, args.steps))
 }

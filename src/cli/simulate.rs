@@ -77,7 +77,7 @@ pub(super) fn run(args: &SimulateArgs) -> Result<(), Failure> {
     progress.finish();
     recorder.finish()?;
     if let Some(out) = &args.out {
-        say(format_args!("{steps} steps are in {}", out.display()));
+        say(format_args!("Wrote {}, {steps} steps", out.display()));
     }
     Ok(())
 }

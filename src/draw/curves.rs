@@ -3,19 +3,25 @@
 use std::ops::Range;
 
 use egui::epaint::{BandPoint, BandShape};
-use egui::{Color32, Pos2, Rect, Shape, Stroke, pos2, vec2};
+use egui::{Align, Color32, Pos2, Rangef, Rect, Shape, Stroke, pos2, vec2};
 use valleyscope_experiments::view::range::{Ceiling, CurvePositions, Extent, suited, whole};
 use valleyscope_experiments::view::{AxisScale, Dash, Pen};
 use valleyscope_runs::{MetricInfo, Unit};
 
 use super::axis::{Axis, LABEL_GAP, Parts, Side, TICK, ticks};
-use super::canvas::{Canvas, LINE, polylines};
+use super::canvas::{Canvas, LINE, Style, area, polylines};
 
 /// The width of a curve, in points.
 pub(crate) const CURVE_WIDTH: f32 = 1.1;
 /// Opacity of the raw curves behind smoothed ones, and of bands.
 const FAINT: f32 = 0.3;
 pub(super) const BAND: f32 = 0.2;
+/// The gap between a plot and the names of its curves, in font sizes.
+const NAME_GAP: f32 = 0.9;
+/// The largest part of a plot's width for the names beside its curves.
+const MOST_NAMES: f32 = 0.36;
+/// The part of the horizontal axis after which the ends of curves have names.
+const LATE: f64 = 0.75;
 /// The part of a plot's height by which a curve may leave it without a mark.
 const BEYOND: f64 = 0.25;
 
@@ -132,6 +138,47 @@ impl CurvePlot {
         let beside = self.vertical.at(Side::Left, panel.height(), em);
         beside.draw(canvas, panel, Side::Left, Parts::Both);
         beside.draw_label_upright(canvas, panel, panel.left() - left + 0.5 * LINE * em);
+    }
+
+    /// The width beside plots of this size for the names of all their curves; `None` where one has no room.
+    pub(crate) fn names_width(
+        &self,
+        canvas: &Canvas,
+        horizontal: &CurveAxis,
+        names: &[(String, Pen)],
+        [width, height]: [f32; 2],
+    ) -> Option<f32> {
+        let em = canvas.style.em;
+        let own = self.curves.iter().map(|curve| names[curve.index].0.as_str());
+        let wanted = NAME_GAP * em + canvas.widest(own);
+        let ends = self.named_ends(horizontal, area(0.0, 0.0, width, height), em);
+        (wanted <= MOST_NAMES * width).then_some(wanted).filter(|_| ends.is_some())
+    }
+
+    /// Draws the names of the curves in a column beside the plot, with lines from their ends.
+    pub(crate) fn draw_names(&self, canvas: &Canvas, horizontal: &CurveAxis, names: &[(String, Pen)], panel: Rect) {
+        let em = canvas.style.em;
+        let ends = self.named_ends(horizontal, panel, em).into_iter().flatten();
+        for (curve, (end, height)) in self.curves.iter().zip(ends) {
+            let ((name, pen), at) = (&names[curve.index], pos2(panel.right() + NAME_GAP * em, height));
+            let style = Style { text: canvas.color(*pen), ..canvas.style };
+            let gap = vec2(0.15 * em, 0.0);
+            canvas.painter.line_segment([end + gap, at - gap], Stroke::new(0.5, style.text));
+            Canvas { painter: canvas.painter.clone(), style }.text(at, Align::LEFT, name);
+        }
+    }
+
+    /// The ends of all curves and the heights of their names; `None` where one ends early, out of view, or without room.
+    fn named_ends(&self, horizontal: &CurveAxis, panel: Rect, em: f32) -> Option<Vec<(Pos2, f32)>> {
+        let end = |curve: &CurveLines| {
+            let last = curve.line.iter().flatten().take_while(|[x, _]| horizontal.part(*x) <= 1.0).last()?;
+            let is_seen = horizontal.part(last[0]) >= LATE && (0.0..=1.0).contains(&self.vertical.part(last[1]));
+            is_seen.then(|| self.at(horizontal, panel, *last))
+        };
+        let ends: Vec<Pos2> = self.curves.iter().map(end).collect::<Option<_>>()?;
+        let heights: Vec<f32> = ends.iter().map(|end| end.y).collect();
+        let heights = spread(&heights, 1.2 * em, panel.y_range().shrink(0.5 * em));
+        ends.into_iter().zip(heights).map(|(end, height)| Some((end, height?))).collect()
     }
 
     /// The point of a position on the axes.
@@ -278,6 +325,59 @@ pub(crate) fn draw_key(canvas: &Canvas, from: Pos2, width: f32, pen: Pen) {
     canvas.lines(&[ends], Stroke::new(1.4 * CURVE_WIDTH, canvas.color(pen)), pen.dash);
 }
 
+/// The farthest that a name is moved from the end of its curve, in lines.
+const FARTHEST_NAME: f32 = 2.5;
+
+/// Returns the heights of names as high as a `line`, within a range and as near as possible to the wanted heights, in
+/// the same order. Where there are too many names, those closest to their neighbours are left out; the outermost stay.
+pub(crate) fn spread(wanted: &[f32], line: f32, range: Rangef) -> Vec<Option<f32>> {
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
+    loop {
+        let sorted: Vec<f32> = order.iter().map(|index| range.clamp(wanted[*index])).collect();
+        let heights = apart(&sorted, line, range);
+        let fits = |(height, wanted): (&f32, &f32)| (height - wanted).abs() <= FARTHEST_NAME * line;
+        let has_room = line * (order.len() as f32 - 1.0) <= range.span();
+        if order.len() <= 2 || has_room && heights.iter().zip(&sorted).all(fits) {
+            let mut found = vec![None; wanted.len()];
+            order.iter().zip(&heights).for_each(|(index, height)| found[*index] = Some(*height));
+            return found;
+        }
+        let gap = |inner: &usize| sorted[inner + 1] - sorted[inner - 1];
+        let closest = (1..order.len() - 1).min_by(|a, b| gap(a).total_cmp(&gap(b)));
+        order.remove(closest.expect("there are at least three"));
+    }
+}
+
+/// Moves sorted heights apart by at least a `line`, groups of them together, and keeps them in a range if they fit.
+fn apart(sorted: &[f32], line: f32, range: Rangef) -> Vec<f32> {
+    // The least squares solution: a group's first height is the mean of what its members want it to be.
+    let mut groups: Vec<(f32, usize)> = Vec::new();
+    for &wanted in sorted {
+        groups.push((wanted, 1));
+        while let [.., (above, count), (below, added)] = groups[..]
+            && above + line * count as f32 > below
+        {
+            let sum = above * count as f32 + (below - line * count as f32) * added as f32;
+            groups.pop();
+            groups.pop();
+            groups.push((sum / (count + added) as f32, count + added));
+        }
+    }
+    let heights = groups.iter().flat_map(|(first, count)| (0..*count).map(move |index| first + line * index as f32));
+    let mut heights: Vec<f32> = heights.collect();
+    let (mut highest, mut lowest) = (range.min, range.max);
+    for height in &mut heights {
+        *height = height.max(highest);
+        highest = *height + line;
+    }
+    for height in heights.iter_mut().rev() {
+        *height = height.min(lowest);
+        lowest = *height - line;
+    }
+    heights
+}
+
 /// The dashes of a curve on one other curve, and the least length of those on several, in points.
 const DASH: f32 = 10.0;
 const LEAST_DASH: f32 = 3.0;
@@ -320,7 +420,9 @@ pub(crate) fn parts(run: &[[f64; 2]], below: &[&[Vec<[f64; 2]>]], near: f64) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::{CurveLines, Fit, Part, parts, y_in_view};
+    use egui::Rangef;
+
+    use super::{CurveLines, FARTHEST_NAME, Fit, Part, parts, spread, y_in_view};
     use valleyscope_experiments::view::AxisScale;
     use valleyscope_experiments::view::range::Ceiling;
 
@@ -377,5 +479,25 @@ mod tests {
         let third = parts(&above, &[&below, &below], 0.01);
         assert_eq!(third[0].dash, Some(5.0), "a third curve has shorter dashes than the second");
         assert_eq!(parts(&above, &[], 0.01), [Part { points: 0..5, dash: None }]);
+    }
+
+    #[test]
+    fn names_at_the_ends_of_curves_do_not_overlap_and_stay_near_their_curves() {
+        let range = Rangef::new(5.0, 155.0);
+        assert_eq!(spread(&[20.0, 60.0], 10.0, range), [Some(20.0), Some(60.0)], "with room they are at the ends");
+        assert_eq!(spread(&[52.0, 48.0], 10.0, range), [Some(55.0), Some(45.0)], "in the order of the curves");
+        assert_eq!(
+            spread(&[60.0, 52.0, 48.0], 10.0, range),
+            [Some(63.0 + 1.0 / 3.0), Some(53.0 + 1.0 / 3.0), Some(43.0 + 1.0 / 3.0)]
+        );
+        assert_eq!(spread(&[200.0, -2.0], 10.0, range), [Some(155.0), Some(5.0)], "inside of the plot");
+        let crowded: Vec<f32> = (0..16).map(|index| 80.0 + 0.1 * index as f32).collect();
+        let heights = spread(&crowded, 10.0, range);
+        assert!(heights[0].is_some() && heights[15].is_some() && heights.contains(&None), "{heights:?}");
+        let placed: Vec<f32> = heights.iter().flatten().copied().collect();
+        assert!(placed.len() >= 4 && placed.windows(2).all(|pair| pair[1] - pair[0] >= 9.4), "{placed:?}");
+        for (height, wanted) in heights.iter().zip(crowded) {
+            assert!(height.is_none_or(|height| (height - wanted).abs() <= 10.0 * FARTHEST_NAME), "{heights:?}");
+        }
     }
 }

@@ -147,7 +147,11 @@ impl Map {
     /// The colours of the map of a diagram that is shown alone, with this one for cells that are not known.
     pub fn colors(self, diagram: &Diagram, metric: Metric, unknown: [u8; 3]) -> MapColors {
         let winners = shared_optimizers(&[diagram.spec()]).pop().unwrap_or_default();
-        MapColors { winners, scale: self.shared_scale(&[diagram], metric), unknown }
+        MapColors {
+            scale: self.shared_scale(&[diagram], metric).map(|scale| self.colored(scale, &winners)),
+            winners,
+            unknown,
+        }
     }
 
     /// The picture of the map in these colours.
@@ -197,6 +201,14 @@ impl Map {
         })
     }
 
+    /// The scale in the colours of the two optimizers that a map of differences compares.
+    pub(super) fn colored(self, scale: Scale, optimizers: &[SharedOptimizer]) -> Scale {
+        match self {
+            Map::Difference(one, other) => scale.between([other, one].map(|index| optimizers[index].color)),
+            _ => scale,
+        }
+    }
+
     /// The maps of this kind of all optimizers of a sweep; `None` for the map of winners.
     fn of_all_optimizers(self, spec: &SweepSpec) -> Option<Vec<Map>> {
         let count = spec.optimizers.len();
@@ -229,6 +241,10 @@ impl Map {
         }
         let swatch = |color: [u8; 3], text: &str| Swatch { color: Some(color), text: text.to_owned() };
         let mut legend = Vec::new();
+        if let Map::Difference(one, other) = self {
+            let better = |index: usize| (colors.winners[index].color, &colors.winners[index].name);
+            legend.extend([one, other].map(better).map(|(color, name)| swatch(color, &format!("{name} better"))));
+        }
         if let Some(certainty) = self.winners_with_certainty() {
             legend.extend(colors.winners.iter().map(|winner| swatch(winner.color, &winner.name)));
             let is_known = |pixel| diagram.cell(pixel).is_none_or(|cell| cell.replicates >= Cell::FEWEST_TO_BE_SURE);

@@ -16,8 +16,9 @@ pub struct Scale {
 enum Kind {
     /// From one end to the other.
     Spaced(Spacing, [f64; 2]),
-    Diverging(SymLog),
-    /// A linear scale from −x to x, in the colours of diverging scales.
+    /// Symmetric about 0, white in the middle, from the first colour to the second.
+    Diverging(SymLog, [[u8; 3]; 2]),
+    /// A linear scale from −x to x.
     Signed(f64),
     /// The scale of the window's landscape.
     Loss(SymLog, Colormap),
@@ -35,6 +36,8 @@ pub struct Mark {
 const TAIL: f64 = 0.01;
 /// The largest difference over the one below which colours are about linear.
 const DIVERGING_RANGE: f64 = 30.0;
+/// The ends of diverging scales without colours of their own.
+const NEUTRAL: [u8; 3] = [70; 3];
 
 impl Scale {
     pub(super) fn linear(values: Vec<f64>) -> Scale {
@@ -63,7 +66,15 @@ impl Scale {
         let ([_, high], _) = range(values.iter().map(|value| value.abs()).collect());
         let max = if high > 0.0 { high } else { 1.0 };
         let beyond = [values.iter().any(|value| *value < -max), values.iter().any(|value| *value > max)];
-        Scale { kind: Kind::Diverging(SymLog::symmetric(max / DIVERGING_RANGE, max)), beyond }
+        Scale { kind: Kind::Diverging(SymLog::symmetric(max / DIVERGING_RANGE, max), [NEUTRAL; 2]), beyond }
+    }
+
+    /// The scale with these colours at its ends, if it diverges.
+    pub(super) fn between(mut self, colors: [[u8; 3]; 2]) -> Scale {
+        if let Kind::Diverging(_, ends) = &mut self.kind {
+            *ends = colors;
+        }
+        self
     }
 
     /// A scale over values with this spacing: by their signs, if both occur and the spacing is linear.
@@ -89,7 +100,7 @@ impl Scale {
         match &self.kind {
             Kind::Spaced(spacing, ends) => spacing.position(*ends, value),
             Kind::Signed(max) => 0.5 + 0.5 * value / max,
-            Kind::Diverging(scale) | Kind::Loss(scale, _) => scale.position(value),
+            Kind::Diverging(scale, _) | Kind::Loss(scale, _) => scale.position(value),
         }
     }
 
@@ -102,9 +113,12 @@ impl Scale {
         match self.kind {
             Kind::Spaced(..) => Colormap::default().rgb(position),
             Kind::Loss(_, colormap) => colormap.rgb(position),
-            Kind::Diverging(_) | Kind::Signed(_) => {
-                colorous::PURPLE_ORANGE.eval_continuous(1.0 - position.clamp(0.0, 1.0)).as_array()
+            Kind::Diverging(_, ends) => {
+                let share = (2.0 * position.clamp(0.0, 1.0) - 1.0).abs();
+                ends[usize::from(position > 0.5)]
+                    .map(|channel| (255.0 - share * (255.0 - f64::from(channel))).round() as u8)
             }
+            Kind::Signed(_) => colorous::PURPLE_ORANGE.eval_continuous(1.0 - position.clamp(0.0, 1.0)).as_array(),
         }
     }
 
@@ -112,7 +126,7 @@ impl Scale {
         match &self.kind {
             Kind::Spaced(_, ends) => *ends,
             Kind::Signed(max) => [-*max, *max],
-            Kind::Diverging(scale) | Kind::Loss(scale, _) => [scale.min, scale.max],
+            Kind::Diverging(scale, _) | Kind::Loss(scale, _) => [scale.min, scale.max],
         }
     }
 
@@ -128,7 +142,7 @@ impl Scale {
             Kind::Spaced(Spacing::Log, _) => Ticks::log(low, high, most),
             Kind::Spaced(Spacing::LogComplement, _) => Ticks::log_complement(low, high, most),
             Kind::Spaced(Spacing::Linear, _) | Kind::Signed(_) => Ticks::linear(low, high, most),
-            Kind::Diverging(scale) => diverging_ticks(scale, most),
+            Kind::Diverging(scale, _) => diverging_ticks(scale, most),
             Kind::Loss(scale, _) => Ticks::symlog(scale, most),
         };
         let mark = |value: f64, label: String| Mark { position: self.position(value), label };

@@ -151,7 +151,12 @@ impl ExportSource for LandscapeExport {
     fn make(&self, options: &ExportOptions, progress: &Progress) -> Result<Made, String> {
         match (options.kind, options.format) {
             (ExportKind::Picture, _) => self.picture(options, progress),
-            (ExportKind::Figure, _) => options.figure(&self.figure(options.content, progress)?),
+            (ExportKind::Figure, _) => {
+                let made = options.figure(&self.figure(options.content, progress)?)?;
+                let steps =
+                    if self.step > 0 { format!("to step {}", grouped(self.step)) } else { "all steps".to_owned() };
+                Ok(Made { about: format!("{} · {steps}", made.about), ..made })
+            }
             (ExportKind::Animation, _) => self.animation(options, progress),
             (ExportKind::WebPage, _) => self.page(options, progress),
             (ExportKind::Data, FileFormat::Npz) => self.arrays(options, progress),
@@ -229,21 +234,21 @@ impl LandscapeExport {
         Ok(options.made(content, Preview::Frames(shown), format!("{} frames, {secs:.1} seconds", grouped(frames))))
     }
 
-    /// Returns the figure of the landscape, computed from the start with the present settings, or that of the plots of
-    /// the session so far.
+    /// Returns the figure of the landscape or of the plots, of the session up to the shown step; at the start, of all
+    /// planned steps.
     fn figure(&self, content: usize, progress: &Progress) -> Result<Figure, String> {
         let known = || self.figures.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(figure) = known()[content].clone() {
             return Ok(figure);
         }
         let shows_plots = content == 1;
-        if shows_plots && (self.plots.metrics.is_empty() || self.last_step == 0) {
-            return Err("Take a step, and choose plots beside the landscape first.".to_owned());
+        if shows_plots && self.plots.metrics.is_empty() {
+            return Err("Choose plots beside the landscape first.".to_owned());
         }
-        let preset = if shows_plots { &self.session } else { &self.present };
-        let mut trajectories = Trajectories::new(preset).map_err(|error| error.to_string())?;
-        if shows_plots {
-            trajectories = trajectories.until(self.last_step);
+        let preset = LandscapePreset { view: self.present.view.clone(), ..self.session.clone() };
+        let mut trajectories = Trajectories::new(&preset).map_err(|error| error.to_string())?;
+        if self.step > 0 {
+            trajectories = trajectories.until(self.step);
         }
         while !trajectories.is_complete() {
             if progress.is_cancelled() {
@@ -264,17 +269,16 @@ impl LandscapeExport {
             let advice = "Open a lesson, such as “A walk into the narrowing valley”, or begin one in the Edit menu.";
             return Err(format!("A web page plays a lesson, and this preset has none.\n\n{advice}"));
         }
-        let (html, suffix) = match options.content {
-            0 => (self.lesson_page(progress)?, ""),
-            _ => (notes_page(&self.lesson), " notes"),
+        let html = match options.content {
+            0 => self.lesson_page(progress)?,
+            _ => notes_page(&self.lesson),
         };
         let steps = self.lesson.lesson.len();
         let plural = if steps == 1 { "" } else { "s" };
         let has_notes = options.content == 1;
         let picture = if has_notes { None } else { self.first_step() };
         let preview = Preview::Lesson { lesson: Box::new(self.lesson.clone()), picture, has_notes };
-        let named = ExportOptions { title: format!("{}{suffix}", options.title), ..options.clone() };
-        Ok(named.made(html.into_bytes(), preview, format!("{steps} step{plural}")))
+        Ok(options.made(html.into_bytes(), preview, format!("{steps} step{plural}")))
     }
 
     /// Returns a picture of the landscape at the end of the lesson's first step.

@@ -95,6 +95,8 @@ pub(crate) struct ExportOptions {
     pub format: FileFormat,
     /// The index of the chosen content among those of the kind.
     pub content: usize,
+    /// Its name at the end of the file's name; empty where the kind has one content.
+    pub content_name: &'static str,
     pub title: String,
     /// Whether the title was typed. A figure has its own title until then.
     pub is_title_typed: bool,
@@ -118,7 +120,10 @@ pub(crate) struct FigureOptions {
 impl ExportOptions {
     /// Makes a file of this content.
     pub(crate) fn made(&self, content: impl Into<FileContent>, preview: Preview, about: String) -> Made {
-        let (stem, extension) = (file_stem(&self.title), self.format.extension());
+        let (mut stem, extension) = (file_stem(&self.title), self.format.extension());
+        if !self.content_name.is_empty() {
+            stem = format!("{stem}-{}", file_stem(self.content_name));
+        }
         let suggested_name = if extension.is_empty() { stem } else { format!("{stem}.{extension}") };
         let purpose = Purpose::Save { content: content.into(), suggested_name };
         Made { purpose, preview, about, usual_width_mm: 0.0 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use egui::accesskit::Role;
 use egui::emath::GuiRounding as _;
 use egui::{
-    Align, Button, Color32, ColorImage, Context, DragValue, Frame, Grid, Id, Label, Layout, Margin, Modal, ProgressBar,
-    Rect, RichText, ScrollArea, Sense, Spinner, Stroke, StrokeKind, TextEdit, TextureHandle, TextureOptions, Theme, Ui,
-    UiBuilder, Vec2, WidgetInfo, pos2, vec2,
+    Align, Button, Color32, ColorImage, Context, DragValue, Frame, Grid, Id, Label, Layout, Margin, Modal, Popup,
+    ProgressBar, Rect, RichText, ScrollArea, Sense, Spinner, Stroke, StrokeKind, TextEdit, TextureHandle,
+    TextureOptions, Theme, Ui, UiBuilder, Vec2, WidgetInfo, pos2, vec2,
 };
 use valleyscope_experiments::preset::LandscapePreset;
 
@@ -24,8 +24,10 @@ use crate::app::widgets::form::{cell, check_box, radio_button, titled, visible_s
 use crate::app::widgets::theme::{frame_fields, primary_button};
 use crate::draw::{Format, Options};
 
-/// The size of the sheet where the window has room for it, and the room around it, in points.
+/// The size of the sheet in a small window that has room for it and its part of a larger one, and the room around it, in
+/// points.
 const SIZE: Vec2 = vec2(1120.0, 640.0);
+const PART: f32 = 0.85;
 const AROUND: Vec2 = vec2(72.0, 72.0);
 /// The widths of the kinds and of the options, the heights of the heading and of the buttons, and the gap between parts,
 /// in points.
@@ -68,6 +70,7 @@ impl Default for ExportSheet {
             kind: ExportKind::Figure,
             format: FileFormat::Image(Format::Pdf),
             content: 0,
+            content_name: "",
             title: String::new(),
             is_title_typed: false,
             picture: PictureOptions::new(Theme::Dark),
@@ -114,6 +117,7 @@ impl ExportSheet {
         kind: Option<ExportKind>,
         source: Arc<dyn ExportSource>,
     ) {
+        Popup::close_all(ctx);
         let kinds = tab.info().exports;
         let kind = kind.unwrap_or(self.options.kind);
         self.options.kind = if kinds.contains(&kind) { kind } else { kinds[0] };
@@ -141,7 +145,9 @@ impl ExportSheet {
         let [format, content] = *self.choices.entry((sheet.tab, options.kind)).or_default();
         let formats = options.kind.formats(&*sheet.source);
         options.format = formats[format.min(formats.len() - 1)].0;
-        options.content = content.min(sheet.source.contents(options.kind).len().saturating_sub(1));
+        let contents = sheet.source.contents(options.kind);
+        options.content = content.min(contents.len().saturating_sub(1));
+        options.content_name = contents.get(options.content).copied().unwrap_or_default();
         sheet.update(ctx, options);
         if pressed == Some(Pressed::Cancel) || modal.should_close() {
             self.open = None;
@@ -193,7 +199,8 @@ impl OpenSheet {
     }
 
     fn contents(&self, ui: &mut Ui, options: &mut ExportOptions, choice: &mut [usize; 2]) -> Option<Pressed> {
-        let size = SIZE.min(ui.ctx().content_rect().size() - AROUND);
+        let room = ui.ctx().content_rect().size() - AROUND;
+        let size = SIZE.max(PART * room).min(room);
         let whole = ui.allocate_exact_size(size, Sense::hover()).0;
         let inside = whole.with_min_y(whole.top() + HEADING + 6.0).with_max_y(whole.bottom() - BUTTONS - GAP);
         let part = |ui: &mut Ui, name: &str, area: Rect, add: &mut dyn FnMut(&mut Ui)| {
@@ -314,7 +321,7 @@ impl OpenSheet {
                 picture.ui(ui);
                 animation.ui(ui);
             }
-            ExportKind::Figure => self.figure_options(ui, figure),
+            ExportKind::Figure => self.figure_options(ui, figure, *content),
             ExportKind::WebPage => {
                 ui.weak(match *content {
                     0 => {
@@ -332,33 +339,38 @@ impl OpenSheet {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         match formats.iter().any(|(_, about)| !about.is_empty()) {
             true => {
-                for (index, (_, about)) in formats.iter().enumerate() {
-                    ui.spacing_mut().item_spacing.y = 2.0;
-                    radio_button(ui, format, index, names[index]);
-                    ui.indent(index, |ui| ui.add(Label::new(RichText::new(*about).weak()).wrap()));
-                    ui.add_space(8.0);
-                }
+                let list = |ui: &mut Ui| {
+                    for (index, (_, about)) in formats.iter().enumerate() {
+                        ui.spacing_mut().item_spacing.y = 2.0;
+                        radio_button(ui, format, index, names[index]);
+                        ui.indent(index, |ui| ui.add(Label::new(RichText::new(*about).weak()).wrap()));
+                        ui.add_space(8.0);
+                    }
+                };
+                row(ui, "Format", |ui| ui.vertical(list).inner);
             }
             false => row(ui, "Format", |ui| choose(ui, format, &names)),
         }
     }
 
-    fn figure_options(&self, ui: &mut Ui, figure: &mut FigureOptions) {
+    fn figure_options(&self, ui: &mut Ui, figure: &mut FigureOptions, content: usize) {
         row(ui, "Type size", |ui| {
             let field = DragValue::new(&mut figure.font_size).range(4.0..=40.0).speed(0.1).suffix(" pt");
             ui.add(field).accessible_name("Size of type");
         });
-        let usual = match &self.made {
-            Some((_, Ok(made))) if made.usual_width_mm > 0.0 => made.usual_width_mm,
-            _ => Options::default().width_mm,
-        };
+        let is_shown = |of: &ExportOptions| (of.kind, of.content) == (ExportKind::Figure, content);
+        let made = self.made.as_ref().filter(|(of, _)| is_shown(of)).and_then(|(_, made)| made.as_ref().ok());
+        let known = figure.width_mm.or(made.map(|made| made.usual_width_mm));
         row(ui, "Width", |ui| {
-            let mut width = figure.width_mm.unwrap_or(usual);
-            let field = DragValue::new(&mut width).range(30.0..=500.0).suffix(" mm");
-            if ui.add(field).accessible_name("Width of figures").changed() {
+            let mut width = known.unwrap_or(Options::default().width_mm);
+            let mut field = DragValue::new(&mut width).range(30.0..=500.0).suffix(" mm");
+            if known.is_none() {
+                field = field.custom_formatter(|_, _| "…".to_owned());
+            }
+            if ui.add_enabled(known.is_some(), field).accessible_name("Width of figures").changed() {
                 figure.width_mm = Some(width);
             }
-            let reset = ui.add_enabled(figure.width_mm.is_some(), Button::new("Usual"));
+            let reset = ui.add_enabled(figure.width_mm.is_some(), Button::new("Reset"));
             if reset.on_hover_text("A column of a journal, or a page for several panels").clicked() {
                 figure.width_mm = None;
             }

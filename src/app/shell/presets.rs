@@ -188,7 +188,10 @@ pub(crate) fn file_stem(title: &str) -> String {
     let words: Vec<&str> = lowered.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let mut stem = words.join("-");
     // Systems limit names in bytes, not in characters.
-    stem.truncate(stem.floor_char_boundary(80));
+    let most = stem.floor_char_boundary(80);
+    if most < stem.len() {
+        stem.truncate(stem[..most].rfind('-').unwrap_or(most));
+    }
     if stem.is_empty() { "preset".to_owned() } else { stem }
 }
 
@@ -369,4 +372,16 @@ fn show_row(ui: &mut Ui, row: &DifferenceRow) {
         }
     }
     ui.end_row();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::file_stem;
+
+    #[test]
+    fn a_long_name_of_a_file_ends_at_a_word() {
+        let stem = file_stem(&"valley ".repeat(40));
+        assert!(stem.len() > 70 && stem.len() <= 80 && stem.ends_with("-valley"), "{stem}");
+        assert_eq!(file_stem(&"v".repeat(100)).len(), 80);
+    }
 }

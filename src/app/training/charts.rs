@@ -17,7 +17,9 @@ use super::track::{Horizontal, Track, TrackView};
 use crate::app::widgets::form::{Outlined, check_box, stays_open};
 use crate::app::widgets::number as text;
 use crate::app::widgets::number::TypedField;
-use crate::app::widgets::plot::{LeavingCurve, PlotAxis, PlotFrame, PlotPainter, ShownPlot, Zoom, beyond, describe};
+use crate::app::widgets::plot::{
+    CurveEnd, LeavingCurve, PlotAxis, PlotFrame, PlotPainter, ShownPlot, Zoom, beyond, describe, names_width,
+};
 use crate::draw::{Fit, metric_scale, y_in_view};
 use crate::gpu::CurveSet;
 use crate::runs::{MetricAliases, proposals};
@@ -240,12 +242,13 @@ impl Charts {
         let x = self.zoom.x.unwrap_or(whole);
         let scales = [self.choices.x_scale(), self.choices.scale(info)];
         let horizontal = self.choices.horizontal;
-        let columns = (ui.available_width() - 60.0).max(50.0) as usize;
+        let gutter = names_width(ui, groups.iter().map(|group| group.name.whole()), ui.available_width());
+        let columns = (ui.available_width() - gutter - 60.0).max(50.0) as usize;
         let view = TrackView { horizontal, scales, x, columns };
         let y = self.zoom.y.get(&metric).copied();
         let level = self.time_to_loss.level(metric);
         let fit = self.fit(groups, info);
-        let chart = Chart { info, view, y, fit, curves: self.curves(groups, metric, view), level, hover };
+        let chart = Chart { info, view, y, fit, curves: self.curves(groups, metric, view), level, hover, gutter };
         self.title(ui, groups, info);
         let shown = chart.show(ui, &mut self.cache, metric);
         if chart.curves.is_empty() {
@@ -264,8 +267,7 @@ impl Charts {
     /// Shows a plot's title, the switch of its axis, and the metrics that are shown together with it.
     fn title(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>], info: &MetricInfo) {
         let mut log = self.choices.scale(info) == AxisScale::Log;
-        let suffix = if log { " (log)" } else { "" };
-        let title = format!("{}{suffix} over {}", info.title, self.choices.horizontal.name());
+        let title = format!("{} over {}", info.title, self.choices.horizontal.name());
         ui.horizontal(|ui| {
             ui.spacing_mut().interact_size.y = 0.0;
             ui.spacing_mut().button_padding.y = 0.0;
@@ -385,6 +387,8 @@ pub(super) struct Chart<'a> {
     pub level: Option<f64>,
     /// The pointer's position on the horizontal axis, in this plot or another.
     pub hover: Option<f64>,
+    /// The width beside the curves for their names; 0 without names.
+    pub gutter: f32,
 }
 
 impl Chart<'_> {
@@ -395,7 +399,7 @@ impl Chart<'_> {
         let axis = |scale, range| PlotAxis { scale, range, has_ticks: !self.curves.is_empty() };
         let frame = PlotFrame {
             axes: [axis(scales[0], x), axis(scales[1], y)],
-            size: ui.available_size(),
+            size: ui.available_size() - vec2(self.gutter, 0.0),
             is_moved: [true, self.y.is_some()],
             pointer: self.hover,
         };
@@ -411,6 +415,16 @@ impl Chart<'_> {
                 plot.dashes(&x.map(|x| [x, scales[1].position(level)]), Stroke::new(1.0, weak), LEVEL_DASH);
             }
         });
+        if self.gutter > 0.0 {
+            let end = |curve: &ChartCurve<'_>| {
+                let line = curve.lines.curve.line.iter().flatten();
+                let end = *line.take_while(|[at, _]| *at <= x[1]).last()?;
+                let is_in_view = end[0] >= x[0] && (y[0]..=y[1]).contains(&end[1]);
+                let color = color(curve.group.pen, canvas.theme).gamma_multiply(curve.opacity);
+                is_in_view.then(|| CurveEnd { name: curve.group.name.whole(), color, end })
+            };
+            shown.name_ends(ui, self.gutter, &self.curves.iter().filter_map(end).collect::<Vec<_>>());
+        }
         if self.y.is_none() {
             let leaving = |curve: &ChartCurve<'_>| {
                 let first = canvas.leaving(&curve.lines)?;

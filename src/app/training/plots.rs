@@ -120,18 +120,27 @@ pub(super) struct CurvesExport {
 }
 
 impl CurvesExport {
+    /// The title of the plots' figure: the common title and the names of the runs with a curve.
     fn title(&self) -> String {
-        self.title.clone().or_else(|| Some(self.names.first()?.0.clone())).unwrap_or_else(|| "Training".to_owned())
+        let names = self.drawn().into_iter().map(|index| self.names[index].0.as_str()).collect::<Vec<_>>().join("; ");
+        match &self.title {
+            Some(title) if names.is_empty() => title.clone(),
+            Some(title) => format!("{title}: {names}"),
+            None if names.is_empty() => "Training".to_owned(),
+            None => names,
+        }
+    }
+
+    /// The indices of the runs with a curve; others have no entry in the legend.
+    fn drawn(&self) -> Vec<usize> {
+        let is_drawn = |index: &usize| self.plots.iter().any(|plot| plot.tracks.iter().any(|(of, _)| of == index));
+        (0..self.names.len()).filter(is_drawn).collect()
     }
 
     /// Makes the plots' figure. Its file holds the configs of the runs.
     pub(super) fn figure(self) -> Figure {
-        // Runs without a curve have no entry in the legend.
-        let is_drawn = |index: usize| self.plots.iter().any(|plot| plot.tracks.iter().any(|(of, _)| *of == index));
-        let drawn: Vec<usize> = (0..self.names.len()).filter(|index| is_drawn(*index)).collect();
+        let (title, drawn) = (self.title(), self.drawn());
         let names: Vec<(String, Pen)> = drawn.iter().map(|index| self.names[*index].clone()).collect();
-        let common = self.title.map(|title| title + ": ").unwrap_or_default();
-        let title = common + &names.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join("; ");
         // A run whose config is gone can still be drawn.
         let specs = self.runs.iter().filter_map(|run| fs::read_to_string(run.config()).ok()).collect();
         let view = self.plots.first().map(|plot| plot.view);

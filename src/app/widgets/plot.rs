@@ -15,6 +15,7 @@ use super::icons::text_color;
 use super::theme;
 
 pub(crate) use super::curves::{PlotPainter, install_curves, near_line};
+use crate::draw::spread;
 
 /// The distances between labels beside each other and above each other, in points.
 const BESIDE: f64 = 46.0;
@@ -275,7 +276,16 @@ pub(crate) struct CurveEnd {
 }
 
 /// The space between the end of a curve and its name, and beyond the name, in points.
-pub(crate) const NAME_GAP: f32 = 10.0;
+const NAME_GAP: f32 = 10.0;
+/// The largest part of a plot's width for the names beside its curves.
+const MOST_NAMES: f32 = 0.3;
+
+/// Returns the width beside the curves of a plot for their names; 0 where they would take too much of it.
+pub(crate) fn names_width(ui: &Ui, names: impl Iterator<Item = String>, width: f32) -> f32 {
+    let font = TextStyle::Small.resolve(ui.style());
+    let names = names.map(|name| theme::text_width(ui, &font, &name)).fold(0.0, f32::max) + NAME_GAP;
+    if names <= MOST_NAMES * width { names } else { 0.0 }
+}
 
 /// Returns the part of an optimizer's name before the settings: "Adam (2)" of "Adam (2), η 0.005".
 pub(crate) fn short_name(name: &str) -> &str {
@@ -335,7 +345,9 @@ impl ShownPlot {
         let painter = ui.painter().with_clip_rect(frame.with_max_x(frame.right() + gutter).intersect(ui.clip_rect()));
         for ((curve, end), height) in curves.iter().zip(ends).zip(spread(&heights, line, range)) {
             let Some(height) = height else { continue };
-            let at = pos2(end.x.min(frame.right()) + 0.7 * NAME_GAP, height);
+            // The margin beyond the last point of the longest curves is too narrow for a name.
+            let is_last = end.x + 2.0 * NAME_GAP > frame.right();
+            let at = pos2(if is_last { frame.right() } else { end.x } + 0.7 * NAME_GAP, height);
             let stroke = Stroke::new(0.8, curve.color.gamma_multiply(0.7));
             painter.line_segment([end + vec2(1.5, 0.0), at - vec2(1.5, 0.0)], stroke);
             painter.text(at, Align2::LEFT_CENTER, &curve.name, font.clone(), text_color(curve.color, ui.theme()));
@@ -373,59 +385,6 @@ impl ShownPlot {
             painter.add(Shape::convex_polygon(corners, color, Stroke::NONE));
         }
     }
-}
-
-/// The farthest that a name is moved from the end of its curve, in lines.
-const FARTHEST_NAME: f32 = 2.5;
-
-/// Returns the heights of names as high as a `line`, within a range and as near as possible to the wanted heights, in
-/// the same order. Where there are too many names, those closest to their neighbours are left out; the outermost stay.
-fn spread(wanted: &[f32], line: f32, range: Rangef) -> Vec<Option<f32>> {
-    let mut order: Vec<usize> = (0..wanted.len()).collect();
-    order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
-    loop {
-        let sorted: Vec<f32> = order.iter().map(|index| range.clamp(wanted[*index])).collect();
-        let heights = apart(&sorted, line, range);
-        let fits = |(height, wanted): (&f32, &f32)| (height - wanted).abs() <= FARTHEST_NAME * line;
-        let has_room = line * (order.len() as f32 - 1.0) <= range.span();
-        if order.len() <= 2 || has_room && heights.iter().zip(&sorted).all(fits) {
-            let mut found = vec![None; wanted.len()];
-            order.iter().zip(&heights).for_each(|(index, height)| found[*index] = Some(*height));
-            return found;
-        }
-        let gap = |inner: &usize| sorted[inner + 1] - sorted[inner - 1];
-        let closest = (1..order.len() - 1).min_by(|a, b| gap(a).total_cmp(&gap(b)));
-        order.remove(closest.expect("there are at least three"));
-    }
-}
-
-/// Moves sorted heights apart by at least a `line`, groups of them together, and keeps them in a range if they fit.
-fn apart(sorted: &[f32], line: f32, range: Rangef) -> Vec<f32> {
-    // The least squares solution: a group's first height is the mean of what its members want it to be.
-    let mut groups: Vec<(f32, usize)> = Vec::new();
-    for &wanted in sorted {
-        groups.push((wanted, 1));
-        while let [.., (above, count), (below, added)] = groups[..]
-            && above + line * count as f32 > below
-        {
-            let sum = above * count as f32 + (below - line * count as f32) * added as f32;
-            groups.pop();
-            groups.pop();
-            groups.push((sum / (count + added) as f32, count + added));
-        }
-    }
-    let heights = groups.iter().flat_map(|(first, count)| (0..*count).map(move |index| first + line * index as f32));
-    let mut heights: Vec<f32> = heights.collect();
-    let (mut highest, mut lowest) = (range.min, range.max);
-    for height in &mut heights {
-        *height = height.max(highest);
-        highest = *height + line;
-    }
-    for height in heights.iter_mut().rev() {
-        *height = height.min(lowest);
-        lowest = *height - line;
-    }
-    heights
 }
 
 /// The width of the arrow before the name of a curve that leaves the view, in points.
@@ -502,28 +461,8 @@ mod tests {
 
 #[cfg(test)]
 mod readout_tests {
-    use super::{ARROW, FARTHEST_NAME, free_position, spread};
-    use egui::{Rangef, Rect, pos2, vec2};
-
-    #[test]
-    fn names_at_the_ends_of_curves_do_not_overlap_and_stay_near_their_curves() {
-        let range = Rangef::new(5.0, 155.0);
-        assert_eq!(spread(&[20.0, 60.0], 10.0, range), [Some(20.0), Some(60.0)], "with room they are at the ends");
-        assert_eq!(spread(&[52.0, 48.0], 10.0, range), [Some(55.0), Some(45.0)], "in the order of the curves");
-        assert_eq!(
-            spread(&[60.0, 52.0, 48.0], 10.0, range),
-            [Some(63.0 + 1.0 / 3.0), Some(53.0 + 1.0 / 3.0), Some(43.0 + 1.0 / 3.0)]
-        );
-        assert_eq!(spread(&[200.0, -2.0], 10.0, range), [Some(155.0), Some(5.0)], "inside of the plot");
-        let crowded: Vec<f32> = (0..16).map(|index| 80.0 + 0.1 * index as f32).collect();
-        let heights = spread(&crowded, 10.0, range);
-        assert!(heights[0].is_some() && heights[15].is_some() && heights.contains(&None), "{heights:?}");
-        let placed: Vec<f32> = heights.iter().flatten().copied().collect();
-        assert!(placed.len() >= 4 && placed.windows(2).all(|pair| pair[1] - pair[0] >= 9.4), "{placed:?}");
-        for (height, wanted) in heights.iter().zip(crowded) {
-            assert!(height.is_none_or(|height| (height - wanted).abs() <= 10.0 * FARTHEST_NAME), "{heights:?}");
-        }
-    }
+    use super::{ARROW, free_position};
+    use egui::{Rect, pos2, vec2};
 
     #[test]
     fn names_of_leaving_curves_are_beside_each_other_along_the_edge_in_a_few_rows() {

@@ -227,7 +227,7 @@ fn draw(
         let content = drawing.to_file(*format, args.dpi).map_err(anyhow::Error::from)?;
         file.write_all(&content).and_then(|()| file.commit(Overwrite::Yes)).with_context(|| cannot_write(path))?;
         warn_of_missing_glyphs(&drawing);
-        say(format_args!("{:.0} × {:.0} mm are in {}", drawing.width_mm(), drawing.height_mm(), path.display()));
+        say(format_args!("Wrote {}, {:.0} × {:.0} mm", path.display(), drawing.width_mm(), drawing.height_mm()));
     }
     Ok(())
 }

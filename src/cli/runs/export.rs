@@ -31,7 +31,7 @@ pub(super) fn run(location: &RunsLocation, name: &CheckpointName, out: &Path) ->
     let rows = write_csv(history, &mut file).with_context(to_file)?;
     file.commit(Overwrite::Yes).with_context(to_file)?;
     say_what_is_missing(&reader);
-    say(format_args!("{rows} rows of {name} are in {}", visible_path(out)));
+    say(format_args!("Wrote {}, {rows} rows of {name}", visible_path(out)));
     Ok(())
 }
 
@@ -48,7 +48,7 @@ pub(super) fn to_tensorboard(location: &RunsLocation, name: &CheckpointName, fol
     let written = write_history(history, BufWriter::new(&mut file)).with_context(to_file)?;
     file.commit(Overwrite::Yes).with_context(to_file)?;
     say_what_is_missing(&reader);
-    say(format_args!("{written} points of {} are in {}", visible(&name), visible_path(&folder)));
+    say(format_args!("Wrote {}, {written} points of {}", visible_path(&folder), visible(&name)));
     Ok(())
 }
 
@@ -126,7 +126,7 @@ pub(super) fn export(
     check_empty(folder)?;
     let (model, worker) = open(location, name, worker)?;
     model.export(&worker, folder).map_err(anyhow::Error::from)?;
-    say(format_args!("the model of {} at step {} is in {}", model.run.shown_name(), model.step, folder.display()));
+    say(format_args!("Wrote {}, the model of {} at step {}", folder.display(), model.run.shown_name(), model.step));
     Ok(())
 }
 

@@ -63,11 +63,10 @@ impl Figure {
 impl Content for Curves {
     fn draw(&self, canvas: &Canvas, mut y: f32, inner: f32) -> Option<f32> {
         let em = canvas.style.em;
-        let columns = if inner >= WIDE * em { self.plots.len().clamp(1, 2) } else { 1 };
-        let share = (inner - (columns - 1) as f32 * GAP * em) / columns as f32;
-        let height = (ASPECT * share).max(LEAST_HEIGHT * em);
+        let (columns, [share, height]) = self.cells(canvas, inner);
+        let names = self.names_width(canvas, inner);
         let left = self.plots.iter().map(|plot| plot.vertical.gutter(canvas, height)).fold(0.0, f32::max);
-        let width = share - left - self.horizontal.overhang(canvas, share - left);
+        let width = share - left - self.horizontal.overhang(canvas, share - left).max(names.unwrap_or_default());
         if width < NARROWEST_PANEL * em {
             return None;
         }
@@ -76,6 +75,9 @@ impl Content for Curves {
             for (column, plot) in plots.iter().enumerate() {
                 let panel = area(MARGIN * em + column as f32 * (share + GAP * em) + left, top, width, height);
                 plot.draw(canvas, &self.horizontal, &self.names, panel, left);
+                if names.is_some() {
+                    plot.draw_names(canvas, &self.horizontal, &self.names, panel);
+                }
                 self.draw_marks(canvas, panel);
             }
             y = top + height + (TICK + LABEL_GAP + 0.5) * em + 1.8 * LINE * em;
@@ -94,9 +96,29 @@ impl Content for Curves {
     fn draw_key(&self, canvas: &Canvas, from: Pos2, index: usize, _color: Color32) {
         draw_key(canvas, from, KEY * canvas.style.em, self.names[index].1);
     }
+
+    fn is_named(&self, canvas: &Canvas, inner: f32, index: usize) -> bool {
+        let mut curves = self.plots.iter().flat_map(|plot| &plot.curves);
+        curves.any(|curve| curve.index == index) && self.names_width(canvas, inner).is_some()
+    }
 }
 
 impl Curves {
+    /// The number of plots side by side, and the size of each with the labels beside it.
+    fn cells(&self, canvas: &Canvas, inner: f32) -> (usize, [f32; 2]) {
+        let em = canvas.style.em;
+        let columns = if inner >= WIDE * em { self.plots.len().clamp(1, 2) } else { 1 };
+        let share = (inner - (columns - 1) as f32 * GAP * em) / columns as f32;
+        (columns, [share, (ASPECT * share).max(LEAST_HEIGHT * em)])
+    }
+
+    /// The width of names beside each plot; `None` where some curve would have none.
+    fn names_width(&self, canvas: &Canvas, inner: f32) -> Option<f32> {
+        let (_, size) = self.cells(canvas, inner);
+        let mut widths = self.plots.iter().map(|plot| plot.names_width(canvas, &self.horizontal, &self.names, size));
+        widths.try_fold(0.0, |widest, width| Some(f32::max(widest, width?)))
+    }
+
     fn draw_marks(&self, canvas: &Canvas, panel: Rect) {
         for CurveMark { position, label } in &self.marks {
             let x = panel.left() + self.horizontal.part(*position) as f32 * panel.width();

@@ -252,10 +252,12 @@ fn over_steps(ensembles: &[Ensemble]) -> Plot {
         let ended = (finite.len() < history.len()).then(Vec::new);
         curves.push(CurveLines { index, raw: Vec::new(), line: [line].into_iter().chain(ended).collect(), band });
     }
+    let ends = curves.iter().filter_map(|curve| Some((curve.index, *curve.line.last()?.last()?)));
+    let ends: Vec<_> = ends.filter(|_| has_bands).collect();
     Plot {
         horizontal: CurveAxis::linear("steps", [0.0, last as f64]),
         curves: CurvePlot { vertical: CurveAxis::linear("loss L", with_margin(&extents)), curves, dashes_ties: true },
-        ends: Vec::new(),
+        ends,
     }
 }
 
@@ -498,12 +500,14 @@ struct Arrangement {
     plots: Vec<Rect>,
     /// The width from the left ends of the plots' labels to their frames.
     gutter: f32,
+    /// Whether the names of the optimizers are at the ends of their curves.
+    is_named: bool,
 }
 
 impl Content for LandscapeFigure {
     fn draw(&self, canvas: &Canvas, y: f32, inner: f32) -> Option<f32> {
         let em = canvas.style.em;
-        let Arrangement { panels, labels, barred, plots, gutter } = match self.panes.as_slice() {
+        let Arrangement { panels, labels, barred, plots, gutter, is_named } = match self.panes.as_slice() {
             [single] => self.arrange(canvas, single, y, inner),
             _ => self.arrange_side_by_side(canvas, y, inner),
         }?;
@@ -515,8 +519,11 @@ impl Content for LandscapeFigure {
             }
         }
         self.panes[0].draw_bar(&self.bar, canvas, barred);
-        for (Plot { horizontal, curves, ends }, panel) in self.plots.iter().zip(&plots) {
+        for (index, (Plot { horizontal, curves, ends }, panel)) in self.plots.iter().zip(&plots).enumerate() {
             curves.draw(canvas, horizontal, &self.names, *panel, gutter);
+            if is_named && index == 0 {
+                curves.draw_names(canvas, horizontal, &self.names, *panel);
+            }
             for (index, end) in ends {
                 let at = curves.at(horizontal, *panel, *end);
                 if panel.expand(0.01).contains(at) {
@@ -542,6 +549,12 @@ impl Content for LandscapeFigure {
         if let Some(marker) = key.marker {
             self.draw_marker(canvas, from + vec2(width / 2.0, 0.0), marker);
         }
+    }
+
+    fn is_named(&self, canvas: &Canvas, inner: f32, index: usize) -> bool {
+        let is_curve = self.keys.get(index).is_some_and(|key| key.marker.is_some());
+        let arranged = || self.arrange(canvas, &self.panes[0], 0.0, inner);
+        is_curve && self.panes.len() == 1 && arranged().is_some_and(|arranged| arranged.is_named)
     }
 }
 
@@ -572,7 +585,9 @@ impl LandscapeFigure {
         let width = share - gutters[0] - self.bar.width(canvas, guess);
         let panel = area(left + gutters[0], top, width, aspect * width);
         let height = if is_wide { half(panel.height()) } else { plot_height };
-        let width = room - gutters[1] - self.overhang(canvas, room - gutters[1]);
+        let Plot { horizontal, curves, .. } = &self.plots[0];
+        let names = curves.names_width(canvas, horizontal, &self.names, [room, height]);
+        let width = room - gutters[1] - self.overhang(canvas, room - gutters[1]).max(names.unwrap_or_default());
         if panel.width().min(width) < NARROWEST_PANEL * em {
             return None;
         }
@@ -584,6 +599,7 @@ impl LandscapeFigure {
             barred: panel,
             plots: (0..self.plots.len()).map(plot).collect(),
             gutter: gutters[1],
+            is_named: names.is_some(),
         })
     }
 
@@ -614,7 +630,7 @@ impl LandscapeFigure {
         let bottom = panels.iter().map(|panel| panel.bottom()).fold(y, f32::max);
         let (plots, gutter) = self.plots_below(canvas, bottom + Axis::depth(em) + ABOVE * em, inner)?;
         let labels = (0..self.panes.len()).map(labels).collect();
-        Some(Arrangement { panels, labels, barred: panel(1).with_max_y(bottom), plots, gutter })
+        Some(Arrangement { panels, labels, barred: panel(1).with_max_y(bottom), plots, gutter, is_named: false })
     }
 
     /// The areas of the plots from `y` downwards, side by side where they have room, and the width from the left ends

@@ -80,9 +80,11 @@ impl Row {
         let scale = kind.shared_scale(&diagrams, metric);
         let bar = scale.clone().zip(specs.first());
         let mut bar = bar.map(|(scale, spec)| ColorBar { scale, label: kind.quantity(&spec.landscape, metric) });
-        let mut panels = Vec::new();
+        let (mut panels, mut scales) = (Vec::new(), Vec::new());
         for (Shown { result, map, metric, title }, winners) in shown.into_iter().zip(shared_optimizers(&specs)) {
-            let (diagram, colors) = (&result.diagram, MapColors { winners, scale: scale.clone(), unknown: UNKNOWN });
+            let scale = scale.clone().map(|scale| map.colored(scale, &winners));
+            scales.extend(scale.clone());
+            let (diagram, colors) = (&result.diagram, MapColors { winners, scale, unknown: UNKNOWN });
             for swatch in map.legend_with(diagram, metric, &colors) {
                 if !legend.contains(&swatch) {
                     legend.push(swatch);
@@ -96,6 +98,12 @@ impl Row {
                 optimizers: colors.winners,
                 regions: None,
             });
+        }
+        // The bar of maps in several colours has none.
+        if let (Some(bar), Some(first)) =
+            (&mut bar, scales.first().filter(|first| scales.iter().all(|it| it == *first)))
+        {
+            bar.scale = first.clone();
         }
         let mut rows = Vec::new();
         while !panels.is_empty() {

@@ -67,6 +67,11 @@ pub(super) trait Content: Debug + Send + Sync {
         canvas.painter.rect(square, 0.0, color, Stroke::new(0.3, canvas.style.text), StrokeKind::Middle);
     }
 
+    /// Whether the legend's entry with this index has its name at the end of a curve instead.
+    fn is_named(&self, _canvas: &Canvas, _inner: f32, _index: usize) -> bool {
+        false
+    }
+
     /// The content with a marked point; `None` where it has none.
     fn with_point(&self, _point: [f64; 2]) -> Option<Arc<dyn Content>> {
         None
@@ -144,7 +149,8 @@ impl Figure {
     fn draw_legend(&self, canvas: &Canvas, mut y: f32, inner: f32) -> f32 {
         let em = canvas.style.em;
         let (gap, end) = (1.1 * em, MARGIN * em + inner);
-        let entries = self.legend.iter().enumerate().map(|entry| {
+        let unnamed = |(index, _): &(usize, &Swatch)| !self.content.is_named(canvas, inner, *index);
+        let entries = self.legend.iter().enumerate().filter(unnamed).map(|entry| {
             let before = if entry.1.color.is_some() { (self.content.key() + 0.4) * em } else { 0.0 };
             (entry, before, (before + canvas.width(&entry.1.text)).min(inner))
         });

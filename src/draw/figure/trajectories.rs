@@ -1,7 +1,9 @@
 //! The data of the figure of a landscape: a preset's simulation, run step by step.
 
 use valleyscope_engine::optimizer::{ExternalStep, Marker, markers};
-use valleyscope_engine::simulation::{Bucket, PlotRequest, Record, SettingError, Simulation, SimulationSpec};
+use valleyscope_engine::simulation::{
+    Bucket, Change, PlotRequest, Record, Setting, SettingError, Simulation, SimulationSpec,
+};
 use valleyscope_experiments::preset::{LandscapePreset, Preset, planned_steps, titles_side_by_side};
 use valleyscope_experiments::view::{Dash, Pen, simulation_colors};
 
@@ -123,9 +125,13 @@ impl Trajectories {
         Preset::Landscape(self.preset.clone()).to_ron()
     }
 
-    /// The runs that go to this step, whatever the preset's number of steps.
+    /// The runs that go to this step, whatever the preset's number of steps. Their text ends there, too.
     pub fn until(mut self, step: u64) -> Trajectories {
-        for run in &mut self.runs {
+        for (run, simulation) in self.runs.iter_mut().zip(&mut self.preset.simulations) {
+            simulation.changes.retain(|change| change.step <= step);
+            if run.steps != step {
+                simulation.changes.push(Change { step, set: Setting::Steps(Some(step)) });
+            }
             run.steps = step;
             run.stride = step.div_ceil(POINTS).max(1);
         }

@@ -540,6 +540,30 @@ fn curves() -> Curves {
     }
 }
 
+#[test]
+fn curves_are_named_at_their_ends_in_place_of_the_legend_where_all_names_have_room() {
+    let mut two = curves();
+    two.plots.truncate(1);
+    let places = |figure: &Curves, width_mm: f64| {
+        let drawn = Figure::curves(figure.clone()).render(&Options { width_mm, ..Options::default() });
+        let svg = drawn.expect("wide enough").to_string();
+        let document = Document::parse(&svg).expect("well-formed XML");
+        let frame = frames(&document)[0];
+        let named = texts(&document).into_iter().filter(|(text, ..)| *text == "Adam" || *text == "FOCUS");
+        (frame, named.map(|(_, x, y)| [x, y]).collect::<Vec<_>>())
+    };
+    let ([_, _, right, bottom], legend) = places(&two, 85.0);
+    assert!(legend.len() == 2 && legend.iter().all(|[x, y]| *x < right && *y > bottom), "one ends early: {legend:?}");
+    // The same end for both.
+    two.plots[0].curves[1].line = two.plots[0].curves[0].line.clone();
+    let ([_, _, right, bottom], names) = places(&two, 85.0);
+    assert!(names.len() == 2 && names.iter().all(|[x, y]| *x > right && *y < bottom), "{names:?}");
+    assert!(names[0][0] == names[1][0] && (names[0][1] - names[1][1]).abs() > 8.0, "one column: {names:?}");
+    two.names[0].0 = "Adam with settings that need much room".to_owned();
+    let ([_, _, right, bottom], legend) = places(&two, 85.0);
+    assert!(legend.len() == 1 && legend[0][0] < right && legend[0][1] > bottom, "{legend:?}");
+}
+
 fn curve_drawn(width_mm: f64) -> String {
     let options = Options { width_mm, ..Options::default() };
     Figure::curves(curves()).render(&options).expect("rendered").to_string()

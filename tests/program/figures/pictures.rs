@@ -150,7 +150,11 @@ fn images_have_a_pixel_for_each_cell() {
     let difference = Map::Difference(0, 2);
     let scale = difference.shared_scale(&[&result.diagram], LOSS).expect("differences have a scale");
     assert_eq!(scale.position(0.0), 0.5);
-    assert_eq!(difference.image(&result.diagram, LOSS).cell(row, column), scale.rgb(f64::NEG_INFINITY));
+    let image = difference.image(&result.diagram, LOSS);
+    assert_eq!(image.cell(row, column), SIGNUM, "the colour of the one that has not diverged");
+    assert_eq!(scale.rgb(0.0), [255; 3]);
+    let legend = difference.legend_with(&result.diagram, LOSS, &difference.colors(&result.diagram, LOSS, [205; 3]));
+    assert_eq!([0, 1].map(|index| legend[index].text.as_str()), ["Adam better", "Signum better"]);
 }
 
 fn legend(map: Map, diagram: &Diagram) -> Vec<Swatch> {

@@ -108,7 +108,7 @@ fn curves_are_drawn_over_the_steps_since_the_fork() {
     select(&mut app, "One");
     compare(&mut app, "Two");
     app.choose("Horizontal axis", "steps since the fork");
-    app.until("the axis", |app| app.shows("Train loss (log) over steps since the fork"));
+    app.until("the axis", |app| app.shows("Train loss over steps since the fork"));
 }
 
 /// Writes a checkpoint of a single tensor of four numbers.

@@ -102,7 +102,12 @@ const FOR_EACH_LEFT_OUT: usize = 10;
 /// logarithmic axis also a few values far below all others.
 pub fn suited(curves: &[CurvePositions], scale: AxisScale) -> Extent {
     if scale == AxisScale::Log {
-        return with_margin(&without_dips(curves));
+        // The lower ends of bands may be close to 0, arbitrarily far down.
+        let upper = |curve: &CurvePositions| CurvePositions {
+            around: curve.around.iter().map(|[_, high]| [*high; 2]).collect(),
+            ..curve.clone()
+        };
+        return with_margin(&without_dips(&curves.iter().map(upper).collect::<Vec<_>>()));
     }
     with_margin(&curves.iter().filter_map(|curve| curve.extents([f64::NEG_INFINITY; 2])).collect::<Vec<_>>())
 }
@@ -478,6 +483,15 @@ mod tests {
 
     fn lowest(curves: &[CurvePositions]) -> f64 {
         suited(curves, AxisScale::Log)[0]
+    }
+
+    #[test]
+    fn the_lower_end_of_a_band_does_not_lower_a_logarithmic_axis() {
+        let mut banded = curve([1.0, 0.5, 0.1]);
+        banded.around = vec![[-6.0, 1.0], [-6.0, 0.5], [-6.0, 0.0]];
+        let [low, high] = suited(std::slice::from_ref(&banded), AxisScale::Log);
+        assert!((-1.2..-1.0).contains(&low) && (1.0..1.2).contains(&high), "{low} to {high}");
+        assert!(suited(&[banded], AxisScale::Linear)[0] < -6.0);
     }
 
     #[test]

@@ -24,8 +24,7 @@ use super::branches::MarkedChanges;
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
 use crate::app::shell::actions::{Action, LandscapeAction, Requests};
-use crate::app::widgets::plot::{NAME_GAP, ShownPlot, Zoom};
-use crate::app::widgets::theme::text_width;
+use crate::app::widgets::plot::{ShownPlot, Zoom, names_width};
 use crate::draw::{DiagnosticCurve, RunPlots, diagnostic_scale};
 use crate::player::PlayerCommand;
 use crate::player::marks::SettingMark;
@@ -57,8 +56,6 @@ const GAP: f32 = 6.0;
 const FIRST_STEPS: u64 = 100;
 /// The deepest descent in view over the linear part of its colour scale.
 const DESCENT: f64 = 12.0;
-/// The largest part of a plot's width beside the curves for their names.
-const MOST_NAMES: f32 = 0.3;
 
 /// The panel of plots of the metrics, with a curve for each optimizer.
 #[derive(Default)]
@@ -330,12 +327,9 @@ impl DiagnosticsPanel {
 
     /// Returns the width beside the curves of a plot for their names; 0 where they would take too much of it.
     fn names_width(&self, ui: &Ui, live: &Live, width: f32) -> f32 {
-        let font = TextStyle::Small.resolve(ui.style());
         let is_side_by_side = self.history.is_side_by_side();
         let shown = self.history.ensembles.iter().filter(|it| !live.hidden.contains(&it.optimizer));
-        let names = shown.map(|it| text_width(ui, &font, &it.short_name(is_side_by_side)));
-        let names = names.fold(0.0, f32::max) + NAME_GAP;
-        if names <= MOST_NAMES * width { names } else { 0.0 }
+        names_width(ui, shown.map(|it| it.short_name(is_side_by_side)), width)
     }
 
     /// Shows a title, a switch for the axis, and the plot. The intervals in which an optimizer is ahead and the steps
