@@ -76,12 +76,15 @@ pub struct RunSession {
     /// The history of earlier sessions, with only the newest point of their curves.
     before: RunHistory,
     queue: CommandQueue,
-    echo: Option<Box<dyn FnMut(&str) -> io::Result<()> + Send>>,
+    echo: Option<Listener>,
     /// The thread of the heartbeat, which ends when the sender is dropped.
     heartbeat: Option<(Sender<()>, JoinHandle<()>)>,
     /// Released last.
     lock: Lock,
 }
+
+/// Takes the lines of events.
+type Listener = Box<dyn FnMut(&str) -> io::Result<()> + Send>;
 
 impl RunSession {
     /// Takes the lock of a run, removes a partial last line of its events, and starts the heartbeat.

@@ -14,7 +14,7 @@ use egui::{Color32, Rect, Sense, TextStyle, Ui, Vec2, vec2};
 use leads::{Lead, leads};
 use toolbar::temperature_control;
 use valleyscope_engine::landscape::LandscapeSpec;
-use valleyscope_engine::simulation::{Bucket, PlotRequest};
+use valleyscope_engine::simulation::PlotRequest;
 use valleyscope_experiments::preset::LETTERS;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{AutoScale, AxisScale, Camera, Dash, SymLog, Viewport};
@@ -228,9 +228,9 @@ impl DiagnosticsPanel {
             }
         };
         let shown = history.ensembles.iter().enumerate().filter(|(_, it)| !hidden.contains(&it.optimizer));
-        let mut of_sessions: BTreeMap<usize, Vec<(usize, usize, &[Bucket])>> = BTreeMap::new();
+        let mut of_sessions: BTreeMap<usize, Vec<_>> = BTreeMap::new();
         for (index, it) in shown {
-            of_sessions.entry(it.session).or_default().push((index, it.particles, &it.buckets));
+            of_sessions.entry(it.session).or_default().push((index, it.particles, it.buckets.as_slice()));
         }
         let races = of_sessions.iter().filter(|(_, ensembles)| ensembles.len() > 1);
         let leads = races.map(|(session, ensembles)| (*session, leads(ensembles))).collect();
