@@ -5,11 +5,11 @@ use std::ops::Range;
 use egui::epaint::{BandPoint, BandShape};
 use egui::{Align, Color32, Pos2, Rangef, Rect, Shape, Stroke, pos2, vec2};
 use valleyscope_experiments::view::range::{Ceiling, CurvePositions, Extent, suited, whole};
-use valleyscope_experiments::view::{AxisScale, Dash, Pen};
+use valleyscope_experiments::view::{AxisScale, Dash, Pen, legible};
 use valleyscope_runs::{MetricInfo, Unit};
 
 use super::axis::{Axis, LABEL_GAP, Parts, Side, TICK, ticks};
-use super::canvas::{Canvas, LINE, Style, area, polylines};
+use super::canvas::{Canvas, LINE, Style, area, polylines, rgb};
 
 /// The width of a curve, in points.
 pub(crate) const CURVE_WIDTH: f32 = 1.1;
@@ -161,7 +161,8 @@ impl CurvePlot {
         let ends = self.named_ends(horizontal, panel, em).into_iter().flatten();
         for (curve, (end, height)) in self.curves.iter().zip(ends) {
             let ((name, pen), at) = (&names[curve.index], pos2(panel.right() + NAME_GAP * em, height));
-            let style = Style { text: canvas.color(*pen), ..canvas.style };
+            let background = canvas.style.background;
+            let style = Style { text: rgb(legible(pen.color_on(background), background)), ..canvas.style };
             let gap = vec2(0.15 * em, 0.0);
             canvas.painter.line_segment([end + gap, at - gap], Stroke::new(0.5, style.text));
             Canvas { painter: canvas.painter.clone(), style }.text(at, Align::LEFT, name);
@@ -177,8 +178,8 @@ impl CurvePlot {
         };
         let ends: Vec<Pos2> = self.curves.iter().map(end).collect::<Option<_>>()?;
         let heights: Vec<f32> = ends.iter().map(|end| end.y).collect();
-        let heights = spread(&heights, 1.2 * em, panel.y_range().shrink(0.5 * em));
-        ends.into_iter().zip(heights).map(|(end, height)| Some((end, height?))).collect()
+        let heights = spread(&heights, 1.2 * em, panel.y_range())?;
+        Some(ends.into_iter().zip(heights).collect())
     }
 
     /// The point of a position on the axes.
@@ -325,31 +326,21 @@ pub(crate) fn draw_key(canvas: &Canvas, from: Pos2, width: f32, pen: Pen) {
     canvas.lines(&[ends], Stroke::new(1.4 * CURVE_WIDTH, canvas.color(pen)), pen.dash);
 }
 
-/// The farthest that a name is moved from the end of its curve, in lines.
-const FARTHEST_NAME: f32 = 2.5;
-
 /// Returns the heights of names as high as a `line`, within a range and as near as possible to the wanted heights, in
-/// the same order. Where there are too many names, those closest to their neighbours are left out; the outermost stay.
-pub(crate) fn spread(wanted: &[f32], line: f32, range: Rangef) -> Vec<Option<f32>> {
+/// the same order; `None` where they have no room.
+pub(crate) fn spread(wanted: &[f32], line: f32, range: Rangef) -> Option<Vec<f32>> {
+    if line * (wanted.len() as f32 - 1.0) > range.span() {
+        return None;
+    }
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
-    loop {
-        let sorted: Vec<f32> = order.iter().map(|index| range.clamp(wanted[*index])).collect();
-        let heights = apart(&sorted, line, range);
-        let fits = |(height, wanted): (&f32, &f32)| (height - wanted).abs() <= FARTHEST_NAME * line;
-        let has_room = line * (order.len() as f32 - 1.0) <= range.span();
-        if order.len() <= 2 || has_room && heights.iter().zip(&sorted).all(fits) {
-            let mut found = vec![None; wanted.len()];
-            order.iter().zip(&heights).for_each(|(index, height)| found[*index] = Some(*height));
-            return found;
-        }
-        let gap = |inner: &usize| sorted[inner + 1] - sorted[inner - 1];
-        let closest = (1..order.len() - 1).min_by(|a, b| gap(a).total_cmp(&gap(b)));
-        order.remove(closest.expect("there are at least three"));
-    }
+    let sorted: Vec<f32> = order.iter().map(|index| range.clamp(wanted[*index])).collect();
+    let mut heights = vec![0.0; wanted.len()];
+    order.iter().zip(apart(&sorted, line, range)).for_each(|(index, height)| heights[*index] = height);
+    Some(heights)
 }
 
-/// Moves sorted heights apart by at least a `line`, groups of them together, and keeps them in a range if they fit.
+/// Moves sorted heights apart by at least a `line`, groups of them together, and keeps them in a range.
 fn apart(sorted: &[f32], line: f32, range: Rangef) -> Vec<f32> {
     // The least squares solution: a group's first height is the mean of what its members want it to be.
     let mut groups: Vec<(f32, usize)> = Vec::new();
@@ -422,7 +413,7 @@ pub(crate) fn parts(run: &[[f64; 2]], below: &[&[Vec<[f64; 2]>]], near: f64) -> 
 mod tests {
     use egui::Rangef;
 
-    use super::{CurveLines, FARTHEST_NAME, Fit, Part, parts, spread, y_in_view};
+    use super::{CurveLines, Fit, Part, parts, spread, y_in_view};
     use valleyscope_experiments::view::AxisScale;
     use valleyscope_experiments::view::range::Ceiling;
 
@@ -484,20 +475,14 @@ mod tests {
     #[test]
     fn names_at_the_ends_of_curves_do_not_overlap_and_stay_near_their_curves() {
         let range = Rangef::new(5.0, 155.0);
-        assert_eq!(spread(&[20.0, 60.0], 10.0, range), [Some(20.0), Some(60.0)], "with room they are at the ends");
-        assert_eq!(spread(&[52.0, 48.0], 10.0, range), [Some(55.0), Some(45.0)], "in the order of the curves");
-        assert_eq!(
-            spread(&[60.0, 52.0, 48.0], 10.0, range),
-            [Some(63.0 + 1.0 / 3.0), Some(53.0 + 1.0 / 3.0), Some(43.0 + 1.0 / 3.0)]
-        );
-        assert_eq!(spread(&[200.0, -2.0], 10.0, range), [Some(155.0), Some(5.0)], "inside of the plot");
+        let found = |wanted: &[f32]| spread(wanted, 10.0, range).expect("there is room");
+        assert_eq!(found(&[20.0, 60.0]), [20.0, 60.0], "with room they are at the ends");
+        assert_eq!(found(&[52.0, 48.0]), [55.0, 45.0], "in the order of the curves");
+        assert_eq!(found(&[60.0, 52.0, 48.0]), [63.0 + 1.0 / 3.0, 53.0 + 1.0 / 3.0, 43.0 + 1.0 / 3.0]);
+        assert_eq!(found(&[200.0, -2.0]), [155.0, 5.0], "inside of the plot");
         let crowded: Vec<f32> = (0..16).map(|index| 80.0 + 0.1 * index as f32).collect();
-        let heights = spread(&crowded, 10.0, range);
-        assert!(heights[0].is_some() && heights[15].is_some() && heights.contains(&None), "{heights:?}");
-        let placed: Vec<f32> = heights.iter().flatten().copied().collect();
-        assert!(placed.len() >= 4 && placed.windows(2).all(|pair| pair[1] - pair[0] >= 9.4), "{placed:?}");
-        for (height, wanted) in heights.iter().zip(crowded) {
-            assert!(height.is_none_or(|height| (height - wanted).abs() <= 10.0 * FARTHEST_NAME), "{heights:?}");
-        }
+        let placed = found(&crowded);
+        assert!(placed.windows(2).all(|pair| pair[1] - pair[0] >= 9.9) && placed[0] >= 4.9, "{placed:?}");
+        assert_eq!(spread(&[80.0; 17], 10.0, range), None, "all names or none");
     }
 }

@@ -247,7 +247,7 @@ pub(super) fn show(ui: &mut Ui, view: &mut ViewSettings) {
     });
     ui.separator();
     let with_key = |text: &'static str, key: &'static str| (text, Atom::grow(), RichText::new(key).weak());
-    for (projection, key) in ViewProjection::ALL.into_iter().zip(["", "3", "4"]) {
+    for (projection, key) in ViewProjection::ALL.into_iter().zip(["2", "3", "4"]) {
         let [_, label, title] = projection.words();
         radio_button(ui, &mut view.projection, projection, with_key(label, key)).accessible_name(title);
     }

@@ -104,6 +104,7 @@ impl RegisteredTab for LandscapeTab {
             ("Shift and a drag on the timeline", "Play a range of steps over and over"),
             ("R", "Restart at step 0"),
             ("F", "Follow the particles, or stop following"),
+            ("2", "Show the landscape from above"),
             ("3", "Show the landscape as a surface in space, or from above"),
             ("4", "Show the landscape along the valley, each axis with its own scale, or from above"),
             (
@@ -329,11 +330,10 @@ impl LandscapeTab {
         if self.editor.lesson().is_some() && keys.pressed_once(Key::N) {
             self.has_notes = !self.has_notes;
         }
-        if keys.pressed_once(Key::Num3) {
-            self.editor.draft.document.view.toggle(ViewProjection::Space);
-        }
-        if keys.pressed_once(Key::Num4) {
-            self.editor.draft.document.view.toggle(ViewProjection::Valley);
+        for (projection, key) in ViewProjection::ALL.into_iter().zip([Key::Num2, Key::Num3, Key::Num4]) {
+            if keys.pressed_once(key) {
+                self.editor.draft.document.view.toggle(projection);
+            }
         }
     }
 

@@ -227,14 +227,19 @@ pub(crate) fn show_modal(ctx: &Context, id: &'static str, heading: &str, content
     modal.should_close()
 }
 
-/// Shows the buttons of a dialog at its right; returns whether each was pressed.
-pub(crate) fn decision_buttons(ui: &mut Ui, yes: &str, no: &str) -> [bool; 2] {
+/// Shows the buttons of a dialog at its right, the first one outermost.
+pub(crate) fn decision_row<R>(ui: &mut Ui, buttons: impl FnOnce(&mut Ui) -> R) -> R {
     let size = vec2(ui.available_width(), 28.0);
     let shown = ui.allocate_ui_with_layout(size, Layout::right_to_left(Align::Center), |ui| {
         ui.spacing_mut().button_padding = vec2(16.0, 5.0);
-        [ui.add(primary_button(ui, yes)), ui.button(no)].map(|button| button.clicked())
+        buttons(ui)
     });
     shown.inner
+}
+
+/// Shows the two buttons of a question; returns whether each was pressed.
+pub(crate) fn decision_buttons(ui: &mut Ui, yes: &str, no: &str) -> [bool; 2] {
+    decision_row(ui, |ui| [ui.add(primary_button(ui, yes)), ui.button(no)].map(|button| button.clicked()))
 }
 
 pub(crate) struct Question<'a> {

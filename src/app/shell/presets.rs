@@ -15,6 +15,7 @@ use super::jobs::Job;
 use super::messages;
 use super::thumbnails::Thumbnails;
 use crate::app::widgets::form::check_box;
+use crate::app::widgets::theme::primary_button;
 
 pub(crate) struct PresetCatalog {
     library: Library,
@@ -165,9 +166,9 @@ impl SavePreset {
         if let Some(fault) = &fault {
             ui.label(format!("{fault}. Choose another title, or save as a file."));
         }
-        ui.horizontal(|ui| {
+        messages::decision_row(ui, |ui| {
             ui.add_enabled_ui(has_title, |ui| {
-                if ui.add_enabled(fault.is_none(), Button::new("Save to my presets")).clicked() {
+                if ui.add_enabled(fault.is_none(), primary_button(ui, "Save to my presets")).clicked() {
                     decision = Some(SaveDecision::ToLibrary(format!("{name}.ron")));
                 }
                 if ui.button("Save as a file…").clicked() {

@@ -333,7 +333,7 @@ impl ShownPlot {
     }
 
     /// Writes names at the ends of curves, in the order of the ends. The plot has a `gutter` of this width at its right.
-    /// Names move up or down to have room; of too many, some are left out.
+    /// Names move up or down to have room, half a line beyond the plot at most; there are none where one has no room.
     pub(crate) fn name_ends(&self, ui: &Ui, gutter: f32, curves: &[CurveEnd]) {
         let font = TextStyle::Small.resolve(ui.style());
         let line = ui.fonts_mut(|fonts| fonts.row_height(&font));
@@ -341,10 +341,10 @@ impl ShownPlot {
         let ends = curves.iter().map(|curve| self.transform.position_from_point(&curve.end.into()));
         let ends: Vec<_> = ends.collect();
         let heights: Vec<f32> = ends.iter().map(|end| end.y).collect();
-        let range = Rangef::new(frame.top() + 0.5 * line, frame.bottom() - 0.5 * line);
-        let painter = ui.painter().with_clip_rect(frame.with_max_x(frame.right() + gutter).intersect(ui.clip_rect()));
-        for ((curve, end), height) in curves.iter().zip(ends).zip(spread(&heights, line, range)) {
-            let Some(height) = height else { continue };
+        let Some(heights) = spread(&heights, line, frame.y_range()) else { return };
+        let area = frame.with_max_x(frame.right() + gutter).expand2(vec2(0.0, 0.5 * line));
+        let painter = ui.painter().with_clip_rect(area.intersect(ui.clip_rect()));
+        for ((curve, end), height) in curves.iter().zip(ends).zip(heights) {
             // The margin beyond the last point of the longest curves is too narrow for a name.
             let is_last = end.x + 2.0 * NAME_GAP > frame.right();
             let at = pos2(if is_last { frame.right() } else { end.x } + 0.7 * NAME_GAP, height);
