@@ -207,9 +207,10 @@ fn runs(folder: &Path) -> Vec<RunFolder> {
     RunFolder::list(folder).expect("it can be read")
 }
 
-/// Waits for the one run in training among `count` runs.
+/// Waits for the one run in training among `count` runs, whose worker has begun its events.
 pub fn at_work(app: &mut App, folder: &Path, count: usize) -> RunFolder {
-    let running = || runs(folder).into_iter().find(|run| matches!(status(run), Status::Running(_)));
+    let is_running = |run: &RunFolder| run.events().is_file() && matches!(status(run), Status::Running(_));
+    let running = || runs(folder).into_iter().find(is_running);
     app.until("the run", |_| runs(folder).len() == count && running().is_some());
     running().expect("it waits for its end")
 }
