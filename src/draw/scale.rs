@@ -14,7 +14,7 @@ pub struct Scale {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
-    /// From one end to the other.
+    /// The colours go from the first value to the second.
     Spaced(Spacing, [f64; 2]),
     /// Symmetric about 0, white in the middle, from the first colour to the second.
     Diverging(SymLog, [[u8; 3]; 2]),

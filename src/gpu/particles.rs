@@ -74,7 +74,8 @@ struct Layer<T> {
     pipelines: Vec<wgpu::RenderPipeline>,
     /// The number of points of an instance.
     points: u32,
-    /// The number of parts in which instances are drawn, by turns of all draws.
+    /// The number of parts into which the instances of each draw are divided. The first parts of all draws are drawn, then
+    /// the second ones, and so on.
     parts: u32,
     uniforms: Uniforms<T>,
     draws: Vec<Draw>,

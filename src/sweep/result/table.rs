@@ -17,7 +17,7 @@ use crate::export::{CsvCell as Entry, CsvWriter};
 /// `adam_signal`, `adam_noise` and `adam_oscillation`, the shares of Adam's gradients. Unknown values are NaN, or empty
 /// for a name or a count.
 ///
-/// Of several diagrams, which have titles, the table begins with the title in the column `diagram`, and has the columns of
+/// A table of several diagrams, which have titles, begins with the title in the column `diagram`, and has the columns of
 /// all optimizers. Where the diagrams vary different quantities, the values of the axes are in the columns `row` and
 /// `column`.
 pub fn write_table(writer: impl Write, diagrams: &[(Option<&str>, &Diagram)]) -> io::Result<()> {

@@ -60,7 +60,7 @@ impl Relation {
 pub trait Arithmetic:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
-    /// The same value in every lane and for every parameter.
+    /// Returns this value in every lane and for every parameter.
     fn splat(value: f64) -> Self;
 
     fn sqrt(self) -> Self;

@@ -439,7 +439,7 @@ impl Sample {
     }
 }
 
-/// What is observed of a block of particles after a step.
+/// The quantities that a step records of a block of particles.
 #[derive(Clone, Copy)]
 pub(super) struct Observed<R> {
     /// The loss, u, |v| and the effective step, which have a [`Spread`] each, then x and y.
