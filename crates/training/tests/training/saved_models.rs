@@ -389,7 +389,7 @@ fn a_run_starts_from_an_exported_model() {
     for (point, step) in [(name.clone(), 60), (format!("{name}@20"), 20), (format!("{name}@best"), best.step)] {
         let folder = stage.place.path().join(format!("model {step} {}", point.len()));
         let output = runs(&stage, &["export", &point, "--model", folder.to_str().unwrap()], true);
-        expect(&output, 0, &[&format!("the model of {name} at step {step} is in")]);
+        expect(&output, 0, &[&format!("Wrote {}, the model of {name} at step {step}", folder.display())]);
         let config: serde_json::Value =
             serde_json::from_str(&fs::read_to_string(folder.join("config.json")).unwrap()).unwrap();
         assert_eq!((&config["model_type"], config["n_embd"].as_u64()), (&"gpt2".into(), Some(32)));
