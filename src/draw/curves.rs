@@ -1,5 +1,6 @@
 //! Curves in a plot with axes.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use egui::epaint::{BandPoint, BandShape};
@@ -149,7 +150,8 @@ impl CurvePlot {
         [width, height]: [f32; 2],
     ) -> Option<f32> {
         let em = canvas.style.em;
-        let own = self.curves.iter().map(|curve| names[curve.index].0.as_str());
+        let names = names_at_ends(names);
+        let own = self.curves.iter().map(|curve| names[curve.index]);
         let wanted = NAME_GAP * em + canvas.widest(own);
         let ends = self.named_ends(horizontal, area(0.0, 0.0, width, height), em);
         (wanted <= MOST_NAMES * width).then_some(wanted).filter(|_| ends.is_some())
@@ -157,15 +159,15 @@ impl CurvePlot {
 
     /// Draws the names of the curves in a column beside the plot, with lines from their ends.
     pub(crate) fn draw_names(&self, canvas: &Canvas, horizontal: &CurveAxis, names: &[(String, Pen)], panel: Rect) {
-        let em = canvas.style.em;
+        let (em, at_ends) = (canvas.style.em, names_at_ends(names));
         let ends = self.named_ends(horizontal, panel, em).into_iter().flatten();
         for (curve, (end, height)) in self.curves.iter().zip(ends) {
-            let ((name, pen), at) = (&names[curve.index], pos2(panel.right() + NAME_GAP * em, height));
+            let (pen, at) = (names[curve.index].1, pos2(panel.right() + NAME_GAP * em, height));
             let background = canvas.style.background;
             let style = Style { text: rgb(legible(pen.color_on(background), background)), ..canvas.style };
             let gap = vec2(0.15 * em, 0.0);
             canvas.painter.line_segment([end + gap, at - gap], Stroke::new(0.5, style.text));
-            Canvas { painter: canvas.painter.clone(), style }.text(at, Align::LEFT, name);
+            Canvas { painter: canvas.painter.clone(), style }.text(at, Align::LEFT, at_ends[curve.index]);
         }
     }
 
@@ -324,6 +326,18 @@ pub(crate) fn band_shape(ends: impl Iterator<Item = [Pos2; 2]>, color: Color32) 
 pub(crate) fn draw_key(canvas: &Canvas, from: Pos2, width: f32, pen: Pen) {
     let ends = vec![from, from + vec2(width, 0.0)];
     canvas.lines(&[ends], Stroke::new(1.4 * CURVE_WIDTH, canvas.color(pen)), pen.dash);
+}
+
+/// Returns the part of an optimizer's name before the settings: "Adam (2)" of "Adam (2), η 0.005".
+pub(crate) fn short_name(name: &str) -> &str {
+    name.split_once(", ").map_or(name, |(own, _)| own)
+}
+
+/// Returns the names at the ends of curves: the parts before the settings, or the whole names if some parts are equal.
+pub(crate) fn names_at_ends(names: &[(String, Pen)]) -> Vec<&str> {
+    let whole = || names.iter().map(|(name, _)| name.as_str());
+    let is_distinct = whole().map(short_name).collect::<BTreeSet<_>>().len() == names.len();
+    whole().map(|name| if is_distinct { short_name(name) } else { name }).collect()
 }
 
 /// Returns the heights of names as high as a `line`, within a range and as near as possible to the wanted heights, in

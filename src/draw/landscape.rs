@@ -25,8 +25,8 @@ const RUN_AWAY: f64 = 1e4;
 // Lengths in points.
 /// The size of a cell of the grid for contour lines.
 const CELL: f32 = 1.5;
-/// The smallest distance between contour lines; closer ones would merge, and are left out.
-const CLOSEST: f64 = 2.0;
+/// The distances between contour lines below which they fade, by equal parts, until they are left out: they would merge.
+const CLOSEST: [f64; 4] = [2.0, 3.0, 4.0, 5.0];
 /// The smallest distance between points of a path; closer ones are left out.
 const FINEST: f32 = 0.25;
 /// The opacity of contour lines, as on the GPU.
@@ -116,14 +116,16 @@ impl LandscapePainter<'_> {
         };
         let cells = cells.map(|length| (length / CELL).ceil() as usize);
         let grid = Grid::new(|at| landscape.loss(lens.xy(at)), low, high, cells);
-        let least = CLOSEST * self.projection.units_per_px();
-        for level in scale.contour_levels(parts) {
+        let distances = CLOSEST.map(|least| least * self.projection.units_per_px());
+        for (level, least) in scale.contour_levels(parts).flat_map(|level| distances.map(|least| (level, least))) {
             let lines = grid.separate_lines(landscape, (scale, parts), level, (lens, least));
             let lines = lines.iter().map(|line| line.iter().map(|at| lens.xy(*at)).collect::<Vec<_>>());
             let pieces = lines.flat_map(|line| self.pieces(&line)).filter(|piece| piece.opacity == 1.0);
             let pieces: Vec<Vec<Pos2>> = pieces.map(|piece| piece.points).collect();
             if !pieces.is_empty() {
-                self.canvas.lines(&pieces, contour_stroke(scale, colormap, level), Dash::Solid);
+                let Stroke { width, color } = contour_stroke(scale, colormap, level);
+                let part = color.gamma_multiply(1.0 / CLOSEST.len() as f32);
+                self.canvas.lines(&pieces, Stroke::new(width, part), Dash::Solid);
             }
         }
     }

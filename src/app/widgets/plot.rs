@@ -287,11 +287,6 @@ pub(crate) fn names_width(ui: &Ui, names: impl Iterator<Item = String>, width: f
     if names <= MOST_NAMES * width { names } else { 0.0 }
 }
 
-/// Returns the part of an optimizer's name before the settings: "Adam (2)" of "Adam (2), η 0.005".
-pub(crate) fn short_name(name: &str) -> &str {
-    name.split_once(", ").map_or(name, |(own, _)| own)
-}
-
 fn readouts_id() -> Id {
     Id::unique("readouts are shown")
 }

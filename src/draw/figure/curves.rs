@@ -15,7 +15,7 @@ use super::page::{COLUMN_MM, Content, Figure, GAP, KEY, LEAST_HEIGHT, MARGIN, NA
 use super::trajectories::{Ensemble, Trajectories, pens};
 use crate::draw::axis::{LABEL_GAP, TICK};
 use crate::draw::canvas::{Canvas, LINE, area, rgb};
-use crate::draw::curves::{CurveAxis, CurveLines, CurvePlot, Fit, draw_key, metric_scale, y_in_view};
+use crate::draw::curves::{CurveAxis, CurveLines, CurvePlot, Fit, draw_key, metric_scale, names_at_ends, y_in_view};
 use crate::draw::diagnostics::{DiagnosticCurve, diagnostic_scale, range_in_view};
 use crate::draw::map::Swatch;
 use crate::draw::svg::{CREATOR, FigureMetadata};
@@ -99,7 +99,8 @@ impl Content for Curves {
 
     fn is_named(&self, canvas: &Canvas, inner: f32, index: usize) -> bool {
         let mut curves = self.plots.iter().flat_map(|plot| &plot.curves);
-        curves.any(|curve| curve.index == index) && self.names_width(canvas, inner).is_some()
+        let is_whole = || names_at_ends(&self.names)[index] == self.names[index].0;
+        curves.any(|curve| curve.index == index) && is_whole() && self.names_width(canvas, inner).is_some()
     }
 }
 

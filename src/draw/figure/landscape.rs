@@ -17,7 +17,7 @@ use super::page::{Content, Figure, GAP, KEY, LEAST_HEIGHT, MARGIN, NARROWEST_PAN
 use super::trajectories::{Ensemble, TracedRun, Trajectories, pens};
 use crate::draw::axis::{Axis, ColorBar};
 use crate::draw::canvas::{Canvas, LINE, MapImage, Style, area, rgb};
-use crate::draw::curves::{CURVE_WIDTH, CurveAxis, CurveLines, CurvePlot, draw_key};
+use crate::draw::curves::{CURVE_WIDTH, CurveAxis, CurveLines, CurvePlot, draw_key, names_at_ends};
 use crate::draw::diagnostics::middle;
 use crate::draw::landscape::{
     ASPECT, LabelledSides, LandscapePainter, Paths, along_valley, around, contour_stroke, pixel_rgb, space_axes,
@@ -552,7 +552,8 @@ impl Content for LandscapeFigure {
     }
 
     fn is_named(&self, canvas: &Canvas, inner: f32, index: usize) -> bool {
-        let is_curve = self.keys.get(index).is_some_and(|key| key.marker.is_some());
+        let is_curve = self.keys.get(index).is_some_and(|key| key.marker.is_some())
+            && names_at_ends(&self.names)[index] == self.names[index].0;
         let arranged = || self.arrange(canvas, &self.panes[0], 0.0, inner);
         is_curve && self.panes.len() == 1 && arranged().is_some_and(|arranged| arranged.is_named)
     }

@@ -166,7 +166,7 @@ impl Compiled for CompiledLandscape {
 /// Describes a parameter that a text declares.
 fn parameter(of: &language::Parameter) -> SettingInfo {
     let key = &*of.name.clone().leak();
-    let symbol = symbol(key);
+    let symbol = &*symbol(key).leak();
     let label = if symbol == key { key } else { format!("{key} {symbol}").leak() };
     let [low, high] = of.range;
     let parameter = SettingInfo::number(symbol, label, Range::new(key, low, high)).default(of.default);

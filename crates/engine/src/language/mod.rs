@@ -157,9 +157,9 @@ pub(crate) const GREEK: [(&str, &str); 18] = [
 ];
 
 /// A name as a symbol: a Greek letter and an index instead of their names.
-pub(crate) fn symbol(name: &str) -> &'static str {
+pub fn symbol(name: &str) -> String {
     let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let index = name[letters.len()..].chars().filter_map(|digit| char::from_u32(0x2080 + digit.to_digit(10)?));
     let greek = GREEK.iter().find(|(word, _)| *word == letters).map_or(letters, |(_, letter)| letter);
-    greek.chars().chain(index).collect::<String>().leak()
+    greek.chars().chain(index).collect()
 }

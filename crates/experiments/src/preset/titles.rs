@@ -1,5 +1,6 @@
 //! Titles, descriptions and names made of the settings in which presets differ.
 
+use valleyscope_engine::language::symbol;
 use valleyscope_engine::optimizer::{RatedRule, ShownSetting, changed_texts, with_settings};
 use valleyscope_engine::quantity::number_text;
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, states_other_settings};
@@ -58,8 +59,9 @@ impl Preset {
         let Preset::Grid(grid) = self else { return Vec::new() };
         let values = |Variation { setting, values, .. }: &Variation| {
             let name = setting.rsplit('.').next().unwrap_or(setting).replace('_', " ");
+            let symbol = symbol(&name);
             match values.len() {
-                count if name.ends_with(|last: char| last.is_ascii_digit()) => format!("{count} values of {name}"),
+                count if symbol != name => format!("{count} values of {symbol}"),
                 count if count > 1 && !name.ends_with('s') => format!("{count} {name}s"),
                 count => format!("{count} {name}"),
             }

@@ -6,6 +6,7 @@ use egui::{
 };
 use valleyscope_engine::optimizer::Marker;
 use valleyscope_engine::simulation::SimulationSpec;
+use valleyscope_experiments::preset::LETTERS;
 use valleyscope_experiments::view::ticks::significant;
 
 use super::CanvasLayout;
@@ -15,8 +16,8 @@ use crate::app::landscape::live::{LegendState, Live};
 use crate::app::landscape::plots::MeanLoss;
 use crate::app::widgets::icons::{COLOR_HINT, color_menu, color_of, draw_marker, marker_of};
 use crate::app::widgets::number::rounded;
-use crate::app::widgets::plot::short_name;
 use crate::app::widgets::theme::text_width;
+use crate::draw::short_name;
 use crate::player::{BranchView, EnsembleView, SessionView};
 
 const PADDING: f32 = 7.0;
@@ -26,8 +27,6 @@ const ROW_PADDING: f32 = PADDING - ROW_MARGIN;
 const MARKER: f32 = 18.0;
 const GAP: f32 = 14.0;
 const HEADING: &str = "mean L";
-/// The text between the values of simulations side by side.
-const SEPARATOR: &str = " | ";
 const WIDEST_VALUE: &str = "−0.0000";
 /// The share of the canvas' width for names with settings, and for names without any.
 const NAME_SHARES: [f32; 2] = [0.4, 0.55];
@@ -76,7 +75,7 @@ struct Row {
     name: String,
     /// The name as it is drawn, without the settings that have no room.
     drawn_name: String,
-    /// The mean loss in each simulation as it is shown, or a mark with the number of diverged particles.
+    /// The mean loss as it is shown, or a mark with the number of diverged particles, in a line for each simulation.
     value: String,
     loss: String,
     /// The first mean loss as it is shown; `None` if a particle has diverged.
@@ -131,7 +130,7 @@ fn rows(document: &Document, live: &Live) -> Vec<Row> {
             |of: &Vec<(String, &EnsembleView)>| of.iter().find(|it| (it.1.optimizer, &it.0) == (id, name)).map(texts);
         let texts: Vec<Option<[String; 3]>> = all.iter().map(same).collect();
         let text = |text: &Option<[String; 3]>, part: usize| text.as_ref().map_or("–", |text| &text[part]).to_owned();
-        let joined = |part| texts.iter().map(|it| text(it, part)).collect::<Vec<_>>().join(SEPARATOR);
+        let joined = |part| texts.iter().map(|it| text(it, part)).collect::<Vec<_>>().join("\n");
         rows.push(Row {
             id,
             name: name.clone(),
@@ -427,15 +426,21 @@ pub(crate) fn show_rows(ui: &mut Ui, document: &mut Document, live: &mut Live, i
         warning: visuals.warn_fg_color,
         focus: visuals.strong_text_color(),
     };
-    let line = (1.45 * font.size).round();
+    let heading = match document.count() {
+        1 => HEADING.to_owned(),
+        count => LETTERS[..count].iter().map(|letter| format!("{HEADING} {letter}")).collect::<Vec<_>>().join("\n"),
+    };
+    let heading_size = ui.painter().layout_no_wrap(heading.clone(), font.clone(), colors.weak).size();
+    let line = (0.3 * font.size + heading_size.y).round();
     let side = if is_picture { 0 } else { 8 };
     egui::Frame::NONE.inner_margin(egui::Margin { left: side, right: side, top: 4, bottom: 0 }).show(ui, |ui| {
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing = vec2(8.0, 0.0);
-            ui.weak(HEADING);
+            let (_, response) = ui.allocate_exact_size(vec2(heading_size.x, line), Sense::hover());
+            ui.painter().text(response.rect.left_center(), Align2::LEFT_CENTER, &heading, font.clone(), colors.weak);
             let most = ui.max_rect().width();
             // The widest usual value, so that entries stay where they are while the run goes on.
-            let reserved = text_width(ui, &font, &vec![WIDEST_VALUE; document.count()].join(SEPARATOR));
+            let reserved = text_width(ui, &font, WIDEST_VALUE);
             let pointer = ui.input(|input| input.pointer.hover_pos());
             let mut rows = sorted(rows(document, live), &mut live.legend, pointer);
             let chosen_one = live.selected.map(|it| it.optimizer);
@@ -444,7 +449,7 @@ pub(crate) fn show_rows(ui: &mut Ui, document: &mut Document, live: &mut Live, i
             let (width_of, around) = (|text: &str| text_width(ui, &font, text), MARKER + GAP + 2.0 * ROW_PADDING);
             let value_of = |row: &Row| width_of(&row.value).max(reserved);
             let width = |row: &Row| ui.spacing().item_spacing.x + around + width_of(&row.name) + value_of(row);
-            let is_short = width_of(HEADING) + rows.iter().map(width).sum::<f32>() > most;
+            let is_short = heading_size.x + rows.iter().map(width).sum::<f32>() > most;
             for mut row in rows {
                 let width_of = |text: &str| text_width(ui, &font, text);
                 let value = width_of(&row.value).max(reserved);

@@ -168,7 +168,7 @@ impl LandscapePanel {
 
     /// Shows the landscape below its tools, with the legend on it, or several side by side below one legend.
     pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
-        self.tools(ui, document, live, requests);
+        self.tools(ui, document, requests);
         if document.count() > 1 {
             legend::show_rows(ui, document, live, false);
         }
@@ -279,19 +279,19 @@ impl LandscapePanel {
     }
 
     /// Shows the tools above the canvas: in a row, or in a menu where a row does not fit.
-    fn tools(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
+    fn tools(&mut self, ui: &mut Ui, document: &mut Document, requests: &mut Requests) {
         let margin = egui::Margin { left: 6, right: 6, top: 4, bottom: 0 };
         let narrow = ui.available_width() < NARROW_TOOLS;
         egui::Frame::NONE.inner_margin(margin).show(ui, |ui| {
             if narrow {
-                ui.menu_button("Tools", |ui| self.tool_buttons(ui, document, live, requests));
+                ui.menu_button("Tools", |ui| self.tool_buttons(ui, document, requests));
             } else {
-                ui.horizontal_wrapped(|ui| self.tool_buttons(ui, document, live, requests));
+                ui.horizontal_wrapped(|ui| self.tool_buttons(ui, document, requests));
             }
         });
     }
 
-    fn tool_buttons(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
+    fn tool_buttons(&mut self, ui: &mut Ui, document: &mut Document, requests: &mut Requests) {
         let tool = &mut self.interaction.tool;
         let drags = match document.view.is_in_space() {
             false => "drag to move the view",
@@ -315,12 +315,6 @@ impl LandscapePanel {
         for projection in ViewProjection::ALL {
             let [_, label, description] = projection.words();
             ui.selectable_value(&mut document.view.projection, projection, label).on_hover_text(description);
-        }
-        if document.count() > 1 {
-            let mut is_linked = !live.has_own_cameras;
-            ui.toggle_value(&mut is_linked, "Link views")
-                .on_hover_text("Move the views of all landscapes together. Off: each has a view of its own.");
-            live.has_own_cameras = !is_linked;
         }
         ui.separator();
         let export = ui.button("Export…").on_hover_text("Pictures, figures, animations, pages and data. Key: Ctrl E.");

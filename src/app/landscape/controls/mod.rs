@@ -54,7 +54,7 @@ impl ControlsPanel {
         if std::mem::replace(&mut self.preset, preset) != preset {
             self.offset = 0.0;
         }
-        simulation_switch(ui, document, &mut live.chosen);
+        simulation_switch(ui, document, live);
         let (now, frame) = (ui.ctx().time(), ui.ctx().cumulative_frame_nr());
         if self.last_frame + 1 < frame && self.last_frame > 0 {
             self.held_until = Some(now + HELD_SECS);
@@ -101,9 +101,10 @@ impl ControlsPanel {
 /// The width of the list of presets, in points.
 const PRESET_LIST_WIDTH: f32 = 300.0;
 
-/// Shows a button for each simulation, of which the chosen one has its settings in the controls, and the menu that adds
-/// another one.
-pub(crate) fn simulation_switch(ui: &mut Ui, document: &mut Document, chosen: &mut usize) {
+/// Shows a button for each simulation, of which the chosen one has its settings in the controls, the menu that adds another
+/// one, and whether they share a view.
+fn simulation_switch(ui: &mut Ui, document: &mut Document, live: &mut Live) {
+    let chosen = &mut live.chosen;
     ui.horizontal_wrapped(|ui| {
         if document.count() > 1 {
             for (index, title) in document.titles().iter().enumerate() {
@@ -125,6 +126,12 @@ pub(crate) fn simulation_switch(ui: &mut Ui, document: &mut Document, chosen: &m
             });
             menu.response.on_hover_text("Run another simulation beside this one, on the same clock.");
         });
+        if document.count() > 1 {
+            let mut is_linked = !live.has_own_cameras;
+            ui.toggle_value(&mut is_linked, "Link views")
+                .on_hover_text("Move the views of all landscapes together. Off: each has a view of its own.");
+            live.has_own_cameras = !is_linked;
+        }
         // The first one is the clock of all.
         if *chosen == 0 {
             return;

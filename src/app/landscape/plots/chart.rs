@@ -289,8 +289,7 @@ impl Chart<'_> {
 
     /// Draws the curves; one within `near` of another is dashed there.
     fn draw(&self, plot: &PlotPainter, near: f64) {
-        // Bands of several simulations would cover each other.
-        for series in self.series.iter().filter(|series| series.dash == Dash::Solid) {
+        for series in &self.series {
             for run in &series.curve.runs {
                 let ends = |of: fn(&CurvePoint) -> Option<[f64; 2]>| {
                     run.iter().filter_map(move |point| of(point).map(|[low, high]| [point.x, low, high]))

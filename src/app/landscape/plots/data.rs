@@ -8,7 +8,7 @@ use valleyscope_experiments::view::DiagnosticMetric;
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
 use crate::app::widgets::icons::{line_color, rgb_of};
-use crate::app::widgets::plot::short_name;
+use crate::draw::short_name;
 use crate::export::{CsvCell, CsvWriter};
 use crate::player::{BranchView, EnsembleView, OptimizerHistory, SessionView};
 

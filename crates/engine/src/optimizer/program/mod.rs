@@ -206,9 +206,9 @@ impl Compiled for CompiledRule {
 /// The states, then the other names, in the order in which the lines assign to them.
 fn parts(program: &Program) -> Vec<StepPart> {
     let part = |name: &String| match program.states().contains(name) {
-        true => StepPart::state(symbol(name), name.clone().leak(), ""),
-        false if program.is_of_step(name) => StepPart::coefficient(symbol(name)),
-        false => StepPart::quantity(symbol(name), ""),
+        true => StepPart::state(symbol(name).leak(), name.clone().leak(), ""),
+        false if program.is_of_step(name) => StepPart::coefficient(symbol(name).leak()),
+        false => StepPart::quantity(symbol(name).leak(), ""),
     };
     program.names().iter().map(part).collect()
 }
@@ -216,7 +216,7 @@ fn parts(program: &Program) -> Vec<StepPart> {
 fn info(name: &'static str, program: &Program, parts: &'static [StepPart]) -> RuleInfo {
     let state = |name: &String| -> &'static StepPart {
         let named = parts.iter().find(|part| part.is_state_of(name));
-        named.unwrap_or_else(|| Box::leak(Box::new(StepPart::state(symbol(name), name.clone().leak(), ""))))
+        named.unwrap_or_else(|| Box::leak(Box::new(StepPart::state(symbol(name).leak(), name.clone().leak(), ""))))
     };
     let states: Vec<&'static StepPart> = program.states().iter().map(state).collect();
     let needs: &'static [Need] = if program.needs_whole_parameter() { &[Need::WholeParameter] } else { &[] };
@@ -227,7 +227,7 @@ fn info(name: &'static str, program: &Program, parts: &'static [StepPart]) -> Ru
 fn table(program: &Program) -> &'static [SettingInfo] {
     let hyperparameter = |parameter: &Parameter| {
         let key = &*parameter.name.clone().leak();
-        let symbol = symbol(key);
+        let symbol = &*symbol(key).leak();
         let label = if symbol == key { key } else { format!("{key} {symbol}").leak() };
         let [low, high] = parameter.range;
         let of = SettingInfo::number(symbol, label, Range::new(key, low, high)).default(parameter.default);
