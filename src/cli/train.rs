@@ -225,20 +225,15 @@ fn check_device(training: &Preset, has: &Handshake, args: &TrainArgs) -> Result<
 
 /// Refuses trainings that need more memory or disk than available, before a folder is made for them.
 fn check_capacity(trainings: &[Preset], has: &Handshake, runs: &Path) -> Result<(), Failure> {
-    let mut said = Vec::new();
-    for CapacityReport { needs, lacks, warning } in
-        trainings.iter().filter_map(|training| CapacityReport::of(training, has, runs))
-    {
-        if let Some(complaint) = lacks {
-            return Err(Failure::BadInput(anyhow!(complaint)));
-        }
-        let warning = warning.map(|warning| format!("warning: {warning}"));
-        for text in [Some(format!("the training {needs}")), warning].into_iter().flatten() {
-            if !said.contains(&text) {
-                say(format_args!("{text}"));
-                said.push(text);
-            }
-        }
+    let reports = trainings.iter().filter_map(|training| CapacityReport::of(training, has, runs));
+    let reports: Vec<CapacityReport> = reports.collect();
+    if let Some(complaint) = reports.iter().find_map(|report| report.lacks.clone()) {
+        return Err(Failure::BadInput(anyhow!(complaint)));
+    }
+    let largest = if reports.len() > 1 { "largest " } else { "" };
+    if let Some(CapacityReport { needs, warning, .. }) = reports.into_iter().max_by_key(|report| report.memory) {
+        say(format_args!("the {largest}training {needs}"));
+        warning.into_iter().for_each(|warning| say(format_args!("warning: {warning}")));
     }
     Ok(())
 }

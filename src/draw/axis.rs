@@ -1,6 +1,6 @@
 //! Axes with ticks and labels, and colour bars.
 
-use egui::{Align, Mesh, Pos2, Rect, Shape, pos2, vec2};
+use egui::{Align, Align2, Mesh, Pos2, Rect, Shape, pos2, vec2};
 use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::ticks::{Tick, Ticks};
 
@@ -117,6 +117,15 @@ impl Axis {
         if parts != Parts::Labels {
             self.minor.iter().for_each(|position| draw_tick(canvas, panel, side, *position, MINOR_TICK * em));
         }
+    }
+
+    /// The areas of the labels at the left of a panel.
+    pub(crate) fn labels_at_left(&self, canvas: &Canvas, panel: Rect) -> impl Iterator<Item = Rect> {
+        let away = vec2((TICK + LABEL_GAP) * canvas.style.em, 0.0);
+        self.marks.iter().map(move |Mark { position, label }| {
+            let size = vec2(canvas.width(label), canvas.style.em);
+            Align2::RIGHT_CENTER.anchor_size(point_at(panel, Side::Left, *position) - away, size)
+        })
     }
 
     /// Draws the label of a horizontal axis below those of its ticks. Returns its area.

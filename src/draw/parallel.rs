@@ -1,8 +1,8 @@
 //! Parallel axes: a line for each combination of a grid's settings, through their values and the result.
 
-use egui::{Align, Rect, Stroke, pos2};
+use egui::{Align, Color32, Rect, Stroke, pos2};
 use valleyscope_experiments::view::range::with_margin;
-use valleyscope_experiments::view::{AxisScale, Colormap, Dash};
+use valleyscope_experiments::view::{AxisScale, Background, Colormap, Dash};
 
 use super::axis::{Axis, Parts, Side};
 use super::canvas::{Canvas, LINE, rgb};
@@ -69,6 +69,13 @@ impl ParallelAxes {
         let result = self.result.at(Side::Right, panel.height(), em);
         for (index, axis) in self.axes.iter().chain([&result]).enumerate() {
             let line = Rect::from_min_max(pos2(x(index), panel.top()), pos2(x(index), panel.bottom()));
+            if (1..count).contains(&index) {
+                // The lines of the combinations are pale below labels.
+                let pale = if canvas.style.background == Background::Light { Color32::WHITE } else { Color32::BLACK };
+                for label in axis.labels_at_left(canvas, line) {
+                    canvas.painter.rect_filled(label, 0.0, pale.gamma_multiply(0.85));
+                }
+            }
             canvas.line([line.center_top(), line.center_bottom()]);
             axis.draw(canvas, line, if index < count { Side::Left } else { Side::Right }, Parts::Both);
             let room = panel.width() / (count + 1) as f32;

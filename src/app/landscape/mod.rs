@@ -112,8 +112,6 @@ impl RegisteredTab for LandscapeTab {
                 "Move the view; in space turn it, or move it with Ctrl; along the valley stretch it by ↑ and ↓ with \
                  Shift; first Tab to the landscape",
             ),
-            ("Page Down, Page Up, or a clicker", "Next or previous step of a lesson; after the last, the next lesson"),
-            ("N", "Show the speaker notes of a lesson, or hide them"),
         ],
         exports: &[
             ExportKind::Picture,

@@ -268,9 +268,11 @@ const SHORTCUTS: [KeyGroup; 3] = [
         ],
     ),
     (
-        "Presentation",
+        "Lessons and presentations",
         &[
             ("F11, F5", "A lesson or the landscape for a projector"),
+            ("Page Down, Page Up, or a clicker", "Next or previous step of a lesson; after the last, the next lesson"),
+            ("N", "Show the speaker notes of a lesson, or hide them"),
             ("B or .", "Blacken the screen and hold the run; any key gives both back"),
             ("P", "Show a ring around the pointer with the values under it, or hide them"),
         ],

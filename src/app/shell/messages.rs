@@ -12,15 +12,15 @@ use valleyscope_experiments::view::formula::Formula;
 use valleyscope_experiments::view::rule_summary::{RuleSummary, Variant, defaults, values};
 
 use super::menu::KeyGroup;
-use crate::app::widgets::form::visible_scroll_bar;
+use crate::app::widgets::form::{WINDOW_MARGIN, show_window, visible_scroll_bar};
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::app::widgets::theme::{primary_button, text_width};
 
 /// The size of the list of keys, the widths of its columns, the first of which has the longest texts, and the width of
 /// keys, in points.
-const KEYS_SIZE: Vec2 = vec2(1200.0, 612.0);
-const COLUMN_WIDTHS: [f32; 3] = [462.0, 344.0, 330.0];
-const KEYS_WIDTH: f32 = 156.0;
+const KEYS_SIZE: Vec2 = vec2(1208.0, 612.0);
+const COLUMN_WIDTHS: [f32; 3] = [442.0, 324.0, 366.0];
+const KEYS_WIDTH: f32 = 150.0;
 /// The space around the name of a key on its cap, in points.
 const CAP: Margin = Margin { left: 6, right: 6, top: 1, bottom: 1 };
 /// The time for which a notice is shown.
@@ -135,14 +135,14 @@ fn show_report(ctx: &Context, screen: egui::Rect, report: &Report) -> bool {
     let mut dismissed = false;
     let shift = 22.0 * (report.number % 6) as f32;
     let size = vec2(560.0, 260.0).min(screen.size() - vec2(60.0, 80.0));
-    Window::new(&report.title)
-        .id(Id::unique(("report", report.number)))
-        .open(&mut open)
-        .collapsible(false)
-        .order(Order::Foreground)
-        .default_pos(screen.center() - 0.5 * size + vec2(shift, shift))
-        .default_size(size)
-        .show(ctx, |ui| {
+    let at = screen.center() - 0.5 * size + vec2(shift, shift);
+    let id = Id::unique(("report", report.number));
+    show_window(
+        ctx,
+        &report.title,
+        &mut open,
+        |window| window.id(id).order(Order::Foreground).default_pos(at).default_size(size),
+        |ui| {
             egui::Panel::bottom("report_buttons").frame(egui::Frame::NONE).show_separator_line(false).show(ui, |ui| {
                 ui.horizontal(|ui| {
                     if ui.button("Copy").clicked() {
@@ -161,7 +161,8 @@ fn show_report(ctx: &Context, screen: egui::Rect, report: &Report) -> bool {
                     }
                 }
             });
-        });
+        },
+    );
     open && !dismissed
 }
 
@@ -205,11 +206,11 @@ pub(super) fn take_escape(ctx: &Context) -> bool {
     !needs_keys(ctx) && ctx.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape))
 }
 
-/// Makes a window in the middle of the screen, at most as large as that.
-pub(super) fn centred(ctx: &Context, title: &'static str, size: Vec2) -> Window<'static> {
+/// Places a window in the middle of the screen, at most as large as that.
+pub(super) fn centred<'w>(ctx: &Context, size: Vec2) -> impl FnOnce(Window<'w>) -> Window<'w> + use<'w> {
     let screen = ctx.content_rect();
     let size = size.min(screen.size() - vec2(40.0, 90.0));
-    Window::new(title).collapsible(false).default_size(size).default_pos(screen.center() - 0.5 * size)
+    move |window| window.default_size(size).default_pos(screen.center() - 0.5 * size)
 }
 
 /// The width of a dialog where the window has room for it, in points.
@@ -218,7 +219,7 @@ const MODAL_WIDTH: f32 = 440.0;
 /// Shows a modal dialog with this heading; returns whether it is to be closed without an answer, as by Escape. `id`
 /// distinguishes the dialogs of a window.
 pub(crate) fn show_modal(ctx: &Context, id: &'static str, heading: &str, content: impl FnOnce(&mut Ui)) -> bool {
-    let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(16));
+    let frame = Frame::popup(&ctx.global_style()).inner_margin(WINDOW_MARGIN);
     let modal = Modal::new(Id::unique(id)).frame(frame).show(ctx, |ui| {
         ui.set_width(MODAL_WIDTH.min(ctx.content_rect().width() - 60.0));
         ui.label(RichText::new(heading).heading().strong());
@@ -302,8 +303,8 @@ impl Help {
     /// Shows the open windows. `shortcuts` are the keys and their effects.
     pub(crate) fn show(&mut self, ctx: &Context, shortcuts: impl FnOnce() -> Vec<KeyGroup>) {
         let size = KEYS_SIZE.min(ctx.content_rect().size() - vec2(40.0, 60.0));
-        let window = Window::new("Keys").collapsible(false).fixed_size(size).anchor(Align2::CENTER_CENTER, Vec2::ZERO);
-        window.open(&mut self.keys).show(ctx, |ui| {
+        let placed = |window: Window<'static>| window.fixed_size(size).anchor(Align2::CENTER_CENTER, Vec2::ZERO);
+        show_window(ctx, "Keys", &mut self.keys, placed, |ui| {
             visible_scroll_bar(ui);
             ScrollArea::both().auto_shrink(false).show(ui, |ui| {
                 let groups = shortcuts();
@@ -320,12 +321,12 @@ impl Help {
         });
         if let Some(mut shown) = self.optimizer {
             let mut is_open = true;
-            let window = centred(ctx, "Optimizers", vec2(820.0, 620.0)).open(&mut is_open);
-            window.show(ctx, |ui| optimizers(ui, &mut shown));
+            let placed = centred(ctx, vec2(820.0, 620.0));
+            show_window(ctx, "Optimizers", &mut is_open, placed, |ui| optimizers(ui, &mut shown));
             self.optimizer = is_open.then_some(shown);
         }
-        centred(ctx, "About Valleyscope", vec2(440.0, 230.0)).open(&mut self.about).show(ctx, |ui| {
-            ui.label(RichText::new(format!("Valleyscope {}", env!("CARGO_PKG_VERSION"))).heading().strong());
+        let title = concat!("Valleyscope ", env!("CARGO_PKG_VERSION"));
+        show_window(ctx, title, &mut self.about, centred(ctx, vec2(440.0, 230.0)), |ui| {
             ui.label("See why one optimizer beats another in a narrowing valley.");
             ui.add_space(6.0);
             ui.label(

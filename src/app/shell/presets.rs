@@ -14,7 +14,7 @@ use super::files::FileContent;
 use super::jobs::Job;
 use super::messages;
 use super::thumbnails::Thumbnails;
-use crate::app::widgets::form::check_box;
+use crate::app::widgets::form::{check_box, show_window};
 use crate::app::widgets::theme::primary_button;
 
 pub(crate) struct PresetCatalog {
@@ -233,8 +233,10 @@ impl ComparePresets {
         requests: &mut Requests,
     ) {
         let (mut is_open, mut is_asked) = (self.is_open, false);
-        let window = messages::centred(ctx, "Compare presets", vec2(460.0, 480.0)).open(&mut is_open);
-        window.show(ctx, |ui| is_asked = self.contents(ui, &groups(), catalog));
+        let placed = messages::centred(ctx, vec2(460.0, 480.0));
+        show_window(ctx, "Compare presets", &mut is_open, placed, |ui| {
+            is_asked = self.contents(ui, &groups(), catalog);
+        });
         self.is_open = is_open && !is_asked;
         if is_asked {
             let own = catalog.own.as_deref().unwrap_or_default();
@@ -306,8 +308,8 @@ pub(crate) fn show_differences(ctx: &Context, shown: &mut Option<DifferenceTable
     let mut is_open = true;
     // A separate window for each number of columns, as windows store their sizes.
     let id = Id::unique(("differences", table.names.len()));
-    let window = messages::centred(ctx, "Differences", vec2(table_width(ctx, table), 420.0)).id(id);
-    window.open(&mut is_open).show(ctx, |ui| show_table(ui, table));
+    let placed = messages::centred(ctx, vec2(table_width(ctx, table), 420.0));
+    show_window(ctx, "Differences", &mut is_open, |window| placed(window).id(id), |ui| show_table(ui, table));
     if !is_open || messages::take_escape(ctx) {
         *shown = None;
     }

@@ -370,7 +370,7 @@ pub(super) fn show_found(ui: &mut Ui, Feasibility { data, capacity }: &Feasibili
             line.on_hover_text(with_quotes(&warnings.join("\n")));
         }
     }
-    if let Some(CapacityReport { needs, lacks: None, warning: found }) = capacity {
+    if let Some(CapacityReport { needs, lacks: None, warning: found, .. }) = capacity {
         show(ui, format!("The training {needs}."), usual);
         if let Some(text) = found {
             show(ui, format!("Warning: {text}."), warning);

@@ -8,13 +8,16 @@ use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::style::ScrollStyle;
 use egui::text::LayoutJob;
 use egui::{
-    Align, Button, Checkbox, CollapsingHeader, Color32, ComboBox, Context, Id, IntoAtoms, Label, Layout,
+    Align, Button, Checkbox, CollapsingHeader, Color32, ComboBox, Context, Frame, Id, IntoAtoms, Label, Layout, Margin,
     PopupCloseBehavior, RadioButton, Rect, Response, RichText, ScrollArea, Stroke, StrokeKind, TextFormat, TextStyle,
-    Ui, Widget, WidgetText, vec2,
+    Ui, Widget, WidgetText, Window, vec2,
 };
 
+use super::icons::{Icon, icon_button};
 use super::theme;
 
+/// The space around the contents of windows and dialogs, in points.
+pub(crate) const WINDOW_MARGIN: Margin = Margin::same(16);
 /// The width of the column of names, in points.
 pub(crate) const NAME_WIDTH: f32 = 102.0;
 /// The width of the field of a number, in points.
@@ -29,6 +32,32 @@ pub(crate) const ONE_LINE_WIDTH: f32 = NAME_WIDTH + SHORTEST_SLIDER + FIELD_WIDT
 /// The largest height of the list of a menu, and the room of the window above and below one, in points.
 const TALLEST_LIST: f32 = 480.0;
 const LIST_MARGIN: f32 = 60.0;
+
+/// Shows a window while it is open, with the heading of dialogs and a button that closes it. `placed` sets its size and
+/// its position.
+pub(crate) fn show_window<'w, R>(
+    ctx: &Context,
+    title: &'w str,
+    is_open: &mut bool,
+    placed: impl FnOnce(Window<'w>) -> Window<'w>,
+    contents: impl FnOnce(&mut Ui) -> R,
+) -> Option<R> {
+    if !*is_open {
+        return None;
+    }
+    let frame = Frame::popup(&ctx.global_style()).inner_margin(WINDOW_MARGIN);
+    let shown = placed(Window::new(title).title_bar(false).frame(frame)).show(ctx, |ui| {
+        ui.horizontal(|ui| {
+            ui.label(RichText::new(title).heading().strong());
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                *is_open = !icon_button(ui, Icon::Close, BUTTON_SIDE, "Close window", "Close").clicked();
+            });
+        });
+        ui.add_space(4.0);
+        contents(ui)
+    });
+    shown?.inner
+}
 
 /// Shows a row with a name and a control.
 pub(crate) fn line<R>(ui: &mut Ui, name: &str, help: &str, add: impl FnOnce(&mut Ui) -> R) -> R {

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use egui::text::{LayoutJob, TextFormat};
 use egui::{
     Align, Button, CollapsingHeader, Context, Galley, Id, Key, Label, Layout, RichText, ScrollArea, Stroke, TextBuffer,
-    TextEdit, TextStyle, Ui, Window, vec2,
+    TextEdit, TextStyle, Ui, vec2,
 };
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::language::{TokenKind, tokens};
 use valleyscope_engine::typed_text::{Compiled, Interned, TypedError};
 
-use super::form;
+use super::form::{self, show_window};
 
 pub(crate) use super::typed_kinds::{
     RuleChoice, copy_entries, gradient, landscape_as_text, landscape_text, rule_as_text,
@@ -134,10 +134,15 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
         let size = vec2(640.0, 430.0).min(screen.size() - vec2(40.0, 90.0));
         let title = format!("{}: {}", self.owner, K::Compiled::NOUN);
         let mut is_open = true;
-        let window = Window::new(title).id(self.id()).collapsible(false).open(&mut is_open);
         // This corner leaves most of the landscape visible.
-        let window = window.default_size(size).default_pos(screen.max - size - vec2(16.0, 110.0));
-        let is_changed = window.show(ctx, |ui| self.fields(ui, spec, &mut draft)).and_then(|shown| shown.inner);
+        let at = screen.max - size - vec2(16.0, 110.0);
+        let is_changed = show_window(
+            ctx,
+            &title,
+            &mut is_open,
+            |window| window.id(self.id()).default_size(size).default_pos(at),
+            |ui| self.fields(ui, spec, &mut draft),
+        );
         draft.is_open = is_open;
         if is_unread || is_changed == Some(true) {
             match Interned::new(&draft.name, &draft.text) {

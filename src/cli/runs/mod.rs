@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::builder::{NonEmptyStringValueParser, OsStringValueParser, TypedValueParser};
 use valleyscope_engine::terminal_escape::visible_path;
 use valleyscope_runs::{MetricInfo, Notes, RunFolder, RunHistory};
 
@@ -80,7 +80,7 @@ enum Command {
         #[command(flatten)]
         run: Run,
         /// The tags, also separated by commas
-        #[arg(value_name = "TAG", value_delimiter = ',')]
+        #[arg(value_name = "TAG", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
         tags: Vec<String>,
         /// Take these tags away
         #[arg(long, requires = "tags")]

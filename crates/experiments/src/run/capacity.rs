@@ -48,6 +48,8 @@ const LONG_STEP: f64 = 60.0;
 /// The requirements of a training and whether they are met, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapacityReport {
+    /// The bytes of memory that the training needs.
+    pub memory: u64,
     /// The requirements, such as `needs about 1.6 GiB of memory and 1.3 GiB of disk`.
     pub needs: String,
     /// The reason why the training would not fit, with a remedy; none if it fits.
@@ -69,6 +71,7 @@ impl CapacityReport {
         let with = workload.info().with_smaller_batches;
         let fits = fits.map(|fits| format!("a batch_size of at most {fits}{with}"));
         Some(CapacityReport {
+            memory: needs.memory(capacity.is_gpu()),
             needs: capacity.text(&needs),
             lacks: capacity.lacks(&needs, fits.as_deref()),
             warning: capacity.warns(&needs),

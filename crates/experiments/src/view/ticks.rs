@@ -302,10 +302,10 @@ impl RangeEdge {
         format!("{:.1e}", self.next).parse().unwrap_or(self.next)
     }
 
-    /// Drops an edge at a limit of the setting's range, beyond which nothing can be tried.
+    /// Drops an edge at a limit of the setting's range, beyond which nothing can be tried, and keeps the next value within.
     pub fn unless_limit(self, [min, max]: [f64; 2]) -> Option<RangeEdge> {
         let is_limit = if self.is_low { self.low <= min } else { self.high >= max };
-        (!is_limit).then_some(self)
+        (!is_limit).then_some(RangeEdge { next: self.next.clamp(min, max), ..self })
     }
 
     pub fn is_low(self) -> bool {

@@ -1,13 +1,13 @@
 //! The animation of settings while the run plays.
 
-use egui::{Align2, ComboBox, Context, ScrollArea, Ui, Window, vec2};
+use egui::{Align2, ComboBox, Context, ScrollArea, Ui, vec2};
 use valleyscope_engine::setting::{SettingPath, SettingValue, Spacing};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::LETTERS;
 
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
-use crate::app::widgets::form::check_box;
+use crate::app::widgets::form::{check_box, show_window};
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::app::widgets::number::TypedField;
 use crate::app::widgets::setting::{RowAction, set_motions};
@@ -220,9 +220,12 @@ impl SettingAnimations {
             self.is_open = true;
         }
         let mut is_open = self.is_open;
-        let window = Window::new("Animate settings").open(&mut is_open).resizable(false).collapsible(true);
-        window.pivot(Align2::CENTER_BOTTOM).default_pos(ctx.content_rect().center_bottom() - vec2(0.0, 120.0)).show(
+        let at = ctx.content_rect().center_bottom() - vec2(0.0, 120.0);
+        show_window(
             ctx,
+            "Animate settings",
+            &mut is_open,
+            |it| it.resizable(false).default_width(WINDOW_WIDTH).pivot(Align2::CENTER_BOTTOM).default_pos(at),
             |ui| {
                 ui.set_width(WINDOW_WIDTH);
                 let most = 0.4 * ui.ctx().content_rect().height();
