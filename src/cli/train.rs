@@ -20,7 +20,7 @@ use super::run_args::{CheckpointName, RunsLocation, find_worker};
 use super::runs::watch::{Watch, outcome};
 use super::training_args::{SettingsArgs, check_processes, load};
 use super::{Failure, say};
-use crate::runs::{GridAxes, GridResult, MetricAliases, RunFacts};
+use crate::runs::{GridAxes, GridResult, MetricAliases, RunFacts, lower_first};
 
 #[derive(clap::Args)]
 pub(super) struct TrainArgs {
@@ -154,7 +154,8 @@ fn train_queued(
     queue::outcome_of(queue, &names)
 }
 
-/// Prints the best result of each curve of a grid, and advice about those at the edge of the tried values.
+/// Prints the best result of each curve of a grid, or all results of its only curve, and advice about those at the edge of
+/// the tried values.
 fn print_results(queue: &Queue, names: &[String]) -> Result<(), Failure> {
     let facts = names.par_iter().filter_map(|name| {
         let run = RunFolder::open(&queue.runs().join(name)).ok()?;
@@ -162,9 +163,17 @@ fn print_results(queue: &Queue, names: &[String]) -> Result<(), Failure> {
     });
     let facts: Vec<RunFacts> = facts.collect();
     let Ok(result) = GridResult::of("", &facts.iter().collect::<Vec<_>>(), &GridAxes::default()) else { return Ok(()) };
-    let rows = result.curves.iter().filter_map(|curve| {
-        let (best, (_, at)) = (curve.points[curve.best?].as_ref()?, &result.ticks[curve.best?]);
-        Some([curve.name.clone(), result.text(best), format!("{} {at}", result.x.short)])
+    let is_single = result.curves.len() == 1;
+    let rows = result.curves.iter().flat_map(|curve| {
+        let points = curve.points.iter().zip(&result.ticks).enumerate();
+        points.filter_map(|(index, (point, (_, at)))| {
+            let (is_best, text) = (curve.best == Some(index), result.text(point.as_ref()?));
+            let at = format!("{} {at}", lower_first(&result.x.short));
+            match is_single {
+                true => Some([at, text, if is_best { "best".to_owned() } else { String::new() }]),
+                false => is_best.then(|| [curve.name.clone(), text, at]),
+            }
+        })
     });
     print(&table(&rows.collect::<Vec<_>>(), ""))?;
     result.remarks.iter().for_each(|remark| say(format_args!("{remark}")));

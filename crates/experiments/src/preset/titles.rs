@@ -47,6 +47,11 @@ impl Preset {
             (this, before) => {
                 let head = format!("{} · ", self.workload()?.info().name);
                 let mut changes = changes_of_trainings(this.base(), before.base());
+                // The rules that a grid compares are more than its base's.
+                if matches!(this, Preset::Grid(grid) if grid.vary.iter().any(|of| of.setting == "optimizer")) {
+                    let base = this.base().workload().and_then(|workload| Some(workload.training()?.rule.name()));
+                    changes.retain(|text| Some(text.as_str()) != base);
+                }
                 let [own, old] = [this, before].map(Preset::varied);
                 changes.extend(own.into_iter().filter(|text| !old.contains(text)));
                 Some((head, changes))
