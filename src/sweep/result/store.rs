@@ -19,7 +19,7 @@ use valleyscope_engine::sweep::{Cell, Diagram, Finished, Precision, Race, SweepP
 use valleyscope_experiments::preset::{FormatVersion, SweepPreset};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 use valleyscope_runs::plain_file;
-use valleyscope_runs::plain_file::Links;
+use valleyscope_runs::plain_file::{Links, ignore_missing};
 
 /// The reason why the records in a folder cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -427,7 +427,7 @@ impl SweepStore {
         let path = self.path().with_file_name(SweepStore::RACES);
         let races = || diagram.spec().pixels().filter_map(|pixel| Some((pixel, diagram.race(pixel)?)));
         if races().next().is_none() {
-            return remove_if_there(&path);
+            return std::fs::remove_file(&path).or_else(ignore_missing);
         }
         let mut file = AtomicFile::for_target(&path)?;
         let mut bytes = self.header().to_bytes();
@@ -464,20 +464,13 @@ impl SweepStore {
 
     /// Removes the files of records, when they are no longer needed.
     pub fn remove(self) -> io::Result<()> {
-        remove_if_there(&self.path().with_file_name(SweepStore::RACES))?;
+        std::fs::remove_file(self.path().with_file_name(SweepStore::RACES)).or_else(ignore_missing)?;
         std::fs::remove_file(self.path())
     }
 }
 
 fn index(spec: &SweepSpec, [row, column]: [usize; 2]) -> usize {
     row * spec.shape()[1] + column
-}
-
-fn remove_if_there(path: &Path) -> io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 /// Reads the races of a sweep from a file that was written as a whole.
