@@ -158,15 +158,10 @@ pub fn as_changed(preset: SweepPreset, sweep: SweepSpec) -> SweepPreset {
 /// A changed preset, with title and description as [`as_changed`] makes them where these are still those of `before`;
 /// others are the user's own and stay.
 pub fn as_changed_from(changed: SweepPreset, before: &SweepPreset) -> SweepPreset {
-    let own = |word: String, before: &String| Some(word).filter(|word| word != before);
-    let own_texts = [own(changed.title, &before.title), own(changed.description, &before.description)];
-    let mut named = as_changed(before.clone(), changed.sweep);
-    for (word, own) in [&mut named.title, &mut named.description].into_iter().zip(own_texts) {
-        if let Some(own) = own {
-            *word = own;
-        }
-    }
-    named
+    let made = as_changed(before.clone(), changed.sweep);
+    let title = if changed.title == before.title { made.title } else { changed.title };
+    let description = if changed.description == before.description { made.description } else { changed.description };
+    SweepPreset { title, description, ..made }
 }
 
 /// Describes a sweep by its optimizers and the ranges of its axes, in a sentence.

@@ -119,6 +119,11 @@ pub fn last_lines(path: &Path, most: u64) -> String {
     String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
 }
 
+/// Accepts that a file to remove is missing.
+pub fn ignore_missing(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
+}
+
 /// Whether an open file is the one at a path. On systems without file numbers; returns whether there is one.
 pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let there = match path.symlink_metadata() {

@@ -26,7 +26,7 @@ use super::folder::{FolderError, RunFolder};
 use super::history::RunHistory;
 use super::launch::{LaunchError, WorkerProgram};
 use super::lock::{LockState, host};
-use super::plain_file::{self, Links};
+use super::plain_file::{self, Links, ignore_missing};
 use super::reader::RunReader;
 use super::status::Status;
 
@@ -504,10 +504,6 @@ fn position(entries: &[QueueEntry], name: &str) -> Result<usize, QueueError> {
     let found = entries.iter().position(|entry| entry.name == name);
     let numbered = || name.parse::<usize>().ok()?.checked_sub(1).filter(|index| *index < entries.len());
     found.or_else(numbered).ok_or_else(|| QueueError::Missing(name.to_owned()))
-}
-
-fn ignore_missing(error: io::Error) -> io::Result<()> {
-    if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
 fn line(line: &Line) -> String {

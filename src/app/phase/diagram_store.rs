@@ -161,14 +161,9 @@ impl DiagramStore {
             self.show_newest();
         }
         if !self.newest().spec().is_alike_but_for_colors(sweep) {
-            if let Some(unseen) = self.pending.take() {
-                self.keep(unseen);
-            }
+            self.keep_unseen();
             if !self.present.spec().is_alike_but_for_colors(sweep) {
-                let next = match self.library.find(sweep) {
-                    Some(number) => self.recalled(number),
-                    None => None,
-                };
+                let next = self.library.find(sweep).and_then(|number| self.recalled(number));
                 self.pending = Some(next.unwrap_or_else(|| {
                     let number = self.next_number();
                     TitledDiagram {
@@ -178,10 +173,8 @@ impl DiagramStore {
                 }));
             }
         }
-        self.recolor(sweep);
-        let newest = self.newest_mut();
-        newest.is_passing &= passing;
-        if newest.diagram.has_first_picture() {
+        self.recolor(sweep, passing);
+        if self.newest().diagram.has_first_picture() {
             self.show_newest();
         }
         if let Some(recall) = &mut self.recall {
@@ -192,8 +185,10 @@ impl DiagramStore {
         Ok(())
     }
 
-    /// Applies the colours of a sweep with the same results to the newest diagram.
-    pub(super) fn recolor(&mut self, sweep: &SweepSpec) {
+    /// Applies the colours of a sweep with the same results to the newest diagram, which is a lasting one once no drag is
+    /// `passing`.
+    pub(super) fn recolor(&mut self, sweep: &SweepSpec, passing: bool) {
+        self.newest_mut().is_passing &= passing;
         if **self.newest().spec() != *sweep {
             self.newest_mut().diagram.recolor(Arc::new(sweep.clone()));
             self.version += u64::from(self.pending.is_none());
@@ -250,16 +245,6 @@ impl DiagramStore {
         (self.pending, self.version) = (Some(own), self.version + 1);
     }
 
-    /// Keeps the newest diagram as a lasting one once no drag continues.
-    pub(super) fn sync(&mut self, dragging: bool) {
-        self.newest_mut().is_passing &= dragging;
-    }
-
-    /// Relabels the newest diagram.
-    pub(super) fn relabel(&mut self, preset: &Arc<SweepPreset>) {
-        self.newest_mut().preset = Arc::clone(preset);
-    }
-
     /// Begins with a sweep of which nothing is computed.
     pub(super) fn reset(&mut self, sweep: SweepSpec, preset: Arc<SweepPreset>) {
         let number = self.next_number();
@@ -279,25 +264,30 @@ impl DiagramStore {
     /// Returns the user's diagrams whose results are not kept on the disk, were not removed, and took at least this long
     /// to compute, with that time; the newest comes first.
     pub(super) fn unsaved(&self, worked: Duration) -> Vec<(&TitledDiagram, Duration)> {
-        let running = self.running.as_ref().map_or(Duration::ZERO, |sweep| sweep.progress().elapsed);
-        let newest = self.newest();
-        let time = |titled: &TitledDiagram| {
-            titled.worked + if titled.number == newest.number { running } else { Duration::ZERO }
-        };
         let in_memory = self.library.numbers().into_iter().rev().filter_map(|number| self.library.results(number));
-        let shown = self.pending.iter().chain([&self.present]).chain(in_memory);
+        let shown = self.shown().chain(in_memory);
         let is_at_risk = |titled: &&TitledDiagram| {
             let is_begun = titled.diagram.known_near([0, 0]).is_some();
             is_begun && !titled.is_example && !titled.is_removed && !self.library.is_safe(titled)
         };
-        let unsaved = shown.filter(is_at_risk);
-        unsaved.map(|titled| (titled, time(titled))).filter(|(_, time)| *time >= worked).collect()
+        let unsaved = shown.filter(is_at_risk).map(|titled| (titled, self.worked(titled)));
+        unsaved.filter(|(_, time)| *time >= worked).collect()
+    }
+
+    /// Returns the time for which a diagram was computed so far.
+    fn worked(&self, titled: &TitledDiagram) -> Duration {
+        let running = self.running.as_ref().filter(|_| titled.number == self.newest().number);
+        titled.worked + running.map_or(Duration::ZERO, |sweep| sweep.progress().elapsed)
+    }
+
+    /// Returns the diagrams that are shown or computed.
+    fn shown(&self) -> impl Iterator<Item = &TitledDiagram> {
+        self.pending.iter().chain([&self.present])
     }
 
     /// Returns the diagram with this number, if its results are in memory.
     pub(super) fn diagram(&self, number: u64) -> Option<&TitledDiagram> {
-        let shown = self.pending.iter().chain([&self.present]).find(|titled| titled.number == number);
-        shown.or_else(|| self.library.results(number))
+        self.shown().find(|titled| titled.number == number).or_else(|| self.library.results(number))
     }
 
     /// Shows the pending diagram, even without a picture.
@@ -315,9 +305,7 @@ impl DiagramStore {
     /// Shows another diagram in place of all that is computed.
     fn show(&mut self, next: TitledDiagram) {
         self.stop();
-        if let Some(unseen) = self.pending.take() {
-            self.keep(unseen);
-        }
+        self.keep_unseen();
         self.replace(next);
     }
 
@@ -328,31 +316,36 @@ impl DiagramStore {
         self.keep(old);
     }
 
+    /// Keeps the diagram that had no picture yet, if that is worthwhile.
+    fn keep_unseen(&mut self) {
+        if let Some(unseen) = self.pending.take() {
+            self.keep(unseen);
+        }
+    }
+
     fn keep(&mut self, old: TitledDiagram) {
         // A diagram whose results are still being read has nothing to keep.
         if self.recall.take_if(|recall| recall.number == old.number).is_some() {
             return;
         }
-        if self.is_worth_saving(&old, old.worked) {
+        if self.is_worth_saving(&old) {
             self.library.save(&old, old.worked, false);
             self.library.put_back(old);
         }
     }
 
-    /// Returns whether a diagram that was computed for so long is complete, or would take some time to compute again.
-    fn is_worth_saving(&self, titled: &TitledDiagram, worked: Duration) -> bool {
+    /// Returns whether a diagram is complete, or would take some time to compute again.
+    fn is_worth_saving(&self, titled: &TitledDiagram) -> bool {
         let is_begun = titled.diagram.runs() > 0;
         let is_wanted = !titled.is_passing && !titled.is_removed && !titled.is_example;
-        is_wanted && is_begun && (titled.diagram.is_complete() || worked > self.worth_saving)
+        is_wanted && is_begun && (titled.diagram.is_complete() || self.worked(titled) > self.worth_saving)
     }
 
     /// Keeps the present state of the newest diagram, if it is worth it.
     fn save_newest(&mut self) {
-        let running = self.running.as_ref().map_or(Duration::ZERO, |sweep| sweep.progress().elapsed);
-        let newest = self.pending.as_ref().unwrap_or(&self.present);
-        let worked = newest.worked + running;
-        if self.recall.is_none() && self.is_worth_saving(newest, worked) {
-            self.library.save(newest, worked, self.running.is_some());
+        if self.recall.is_none() && self.is_worth_saving(self.newest()) {
+            let worked = self.worked(self.newest());
+            self.library.save(self.pending.as_ref().unwrap_or(&self.present), worked, self.running.is_some());
         }
     }
 }
@@ -361,14 +354,8 @@ impl Drop for DiagramStore {
     /// Keeps the computed pixels of all diagrams. The library's thread ends after it has written them.
     fn drop(&mut self) {
         self.stop();
-        let is_being_read =
-            |titled: &TitledDiagram| self.recall.as_ref().is_some_and(|recall| recall.number == titled.number);
-        let is_kept = |titled: &&TitledDiagram| !is_being_read(titled) && self.is_worth_saving(titled, titled.worked);
-        let shown: Vec<TitledDiagram> = self.pending.iter().chain([&self.present]).filter(is_kept).cloned().collect();
-        for titled in &shown {
-            self.library.save_last(titled);
-        }
-        self.library.save_all_last();
+        self.keep_unseen();
+        self.keep(self.present.clone());
     }
 }
 
@@ -441,9 +428,7 @@ impl DiagramStore {
             return;
         }
         self.stop();
-        if let Some(unseen) = self.pending.take() {
-            self.keep(unseen);
-        }
+        self.keep_unseen();
         if self.present.number != number {
             self.pending = self.recalled(number);
         }
@@ -472,6 +457,6 @@ impl DiagramStore {
 
     /// Returns the numbers of the diagrams that are shown or computed.
     pub(super) fn in_use(&self) -> HashSet<u64> {
-        self.pending.iter().chain([&self.present]).map(|titled| titled.number).collect()
+        self.shown().map(|titled| titled.number).collect()
     }
 }

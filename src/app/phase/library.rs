@@ -130,12 +130,13 @@ impl Library {
             };
             LibraryEntry::new(description, Arc::clone(titled.spec()))
         });
-        let is_new = entry.next.is_none() && entry.texture.is_none() && entry.picture.is_none();
-        let is_drawn = entry.description.coverage >= coverage && entry.spec == *titled.spec() && !is_new;
+        let is_drawn = entry.next.is_some() || entry.texture.is_some() || entry.picture.is_some();
+        let is_further = coverage > entry.description.coverage;
+        let is_alike = entry.spec == *titled.spec() && entry.description.preset == titled.preset;
         let is_recent = is_running && entry.next.is_some_and(|next| Instant::now() < next);
-        let is_written = entry.saved >= coverage || !self.has_folder || entry.is_refused;
-        let is_same = is_drawn && entry.description.preset == titled.preset && is_written;
-        if entry.is_being_saved || is_same || is_recent || entry.fault.is_some() {
+        // Only the last state of a diagram waits in the thread behind one that is being saved.
+        let waits = is_recent || (entry.is_being_saved && (is_running || !is_further));
+        if waits || entry.fault.is_some() || (is_drawn && is_alike && !is_further) {
             return;
         }
         entry.begin_saving(titled, worked);
@@ -144,40 +145,6 @@ impl Library {
         }
         entry.is_being_saved = true;
         self.thread.send(Command::Save(Box::new((titled.clone(), entry.description.clone()))));
-    }
-
-    /// Saves the last state of a diagram before the program ends.
-    pub(super) fn save_last(&mut self, titled: &TitledDiagram) {
-        if let Some(entry) = self.entries.get_mut(&titled.number) {
-            if entry.is_being_saved && entry.description.coverage >= Coverage::of(&titled.diagram) {
-                return;
-            }
-            entry.is_being_saved = false;
-        }
-        self.save(titled, titled.worked, false);
-    }
-
-    /// Saves the last states of all diagrams in memory before the program ends.
-    pub(super) fn save_all_last(&mut self) {
-        for titled in self.unwritten() {
-            self.save_last(&titled);
-        }
-    }
-
-    /// Saves what was computed while an earlier state was being written.
-    fn save_rest(&mut self) {
-        for titled in self.unwritten() {
-            self.save(&titled, titled.worked, false);
-        }
-    }
-
-    /// Returns the diagrams in memory with results that are not on the disk.
-    fn unwritten(&self) -> Vec<TitledDiagram> {
-        let has_more = |entry: &&LibraryEntry| {
-            let has_more = |titled: &TitledDiagram| Coverage::of(&titled.diagram) > entry.saved;
-            self.has_folder && entry.is_safe() && entry.results.as_ref().is_some_and(has_more)
-        };
-        self.entries.values().filter(has_more).filter_map(|entry| entry.results.clone()).collect()
     }
 
     fn alike(&self, titled: &TitledDiagram) -> Option<(u64, &LibraryEntry)> {
@@ -358,7 +325,6 @@ impl Library {
                 Answer::Failed(title, text) => failed(title, text),
             }
         }
-        self.save_rest();
         read
     }
 }

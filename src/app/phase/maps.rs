@@ -199,7 +199,7 @@ impl PhasePanel {
 }
 
 /// Lists the diagrams that are shown together: the present one, and those beside it whose results are in memory.
-fn together<'a>(diagrams: &'a DiagramStore, comparison: &Comparison) -> Together<'a> {
+pub(super) fn together<'a>(diagrams: &'a DiagramStore, comparison: &Comparison) -> Together<'a> {
     let number = diagrams.present.number;
     let shown = |number: u64| {
         let diagram = &diagrams.diagram(number)?.diagram;

@@ -135,7 +135,7 @@ impl PhasePanel {
         // computed.
         let clean = self.clean();
         match self.diagrams.run(&self.editor.draft.sweep, &clean, false) {
-            Ok(()) => self.diagrams.relabel(&clean),
+            Ok(()) => self.diagrams.relabel_sweep(&clean),
             Err(error) => log::warn!("a preset that does not hold: {error}"),
         }
         // The previous diagram is unrelated.
@@ -283,8 +283,7 @@ impl PhasePanel {
         let is_held = |input: &InputState| input.key_down(Key::ArrowUp) || input.key_down(Key::ArrowDown);
         let dragging = ui.input(|input| input.pointer.any_down() || is_held(input));
         if self.diagrams.newest().spec().is_alike_but_for_colors(&self.editor.draft.sweep) {
-            self.diagrams.recolor(&self.editor.draft.sweep);
-            self.diagrams.sync(dragging);
+            self.diagrams.recolor(&self.editor.draft.sweep, dragging);
         } else if self.follow_changes {
             self.run(dragging);
         } else if !dragging {

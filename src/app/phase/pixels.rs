@@ -11,7 +11,9 @@ use valleyscope_experiments::preset::{LandscapePreset, Preset};
 use valleyscope_experiments::view::ticks::significant;
 
 use super::diagram::TitledDiagram;
+use super::map_picture::Together;
 use super::map_view::{MapMarks, MapResponse};
+use super::maps::together;
 use super::{PhasePanel, readout};
 use crate::app::landscape::controls::sliders::set_nearest;
 use crate::app::shell::actions::{Action, LandscapeAction, Requests};
@@ -122,17 +124,13 @@ impl PhasePanel {
             return;
         };
         let Some(titled) = self.diagram_of(compared) else { return };
-        let compared = self.compared();
-        if let Some((_, title)) = compared.iter().find(|(other, _)| other.number == titled.number) {
+        if let Some((_, title)) = self.compared().into_iter().find(|(other, _)| other.number == titled.number) {
             ui.add(Label::new(RichText::new(title).small().weak()).wrap());
         }
-        let mut specs: Vec<(u64, &SweepSpec)> =
-            compared.iter().map(|(other, _)| (other.number, &**other.spec())).collect();
-        if specs.is_empty() {
-            specs.push((titled.number, titled.spec()));
-        }
-        let optimizers = shared_optimizers(&specs.iter().map(|(_, spec)| *spec).collect::<Vec<_>>());
-        let index = specs.iter().position(|(number, _)| *number == titled.number).unwrap_or_default();
+        let Together { shown, .. } = together(&self.diagrams, &self.comparison);
+        let specs: Vec<&SweepSpec> = shown.iter().map(|shown| &**shown.diagram.spec()).collect();
+        let optimizers = shared_optimizers(&specs);
+        let index = shown.iter().position(|shown| shown.number == titled.number).unwrap_or_default();
         let colors: Vec<[u8; 3]> = optimizers[index].iter().map(|optimizer| optimizer.color).collect();
         let mut over = self.over;
         readout::show(ui, &titled.diagram, pixel, self.style.metric, &colors, &mut over);

@@ -45,12 +45,6 @@ impl RawPlan {
     }
 }
 
-/// The reason why not all rows were written. The earlier rows are complete.
-enum RawFailure {
-    Cancelled,
-    Failed(String),
-}
-
 /// The export of raw arrays, at most one at a time.
 #[derive(Default)]
 pub(super) struct RawExports {
@@ -62,7 +56,7 @@ struct Running {
     folder: PathBuf,
     is_held: Arc<AtomicBool>,
     /// Ends with the number of complete rows, and the reason why they are not all.
-    job: Job<(usize, Result<(), RawFailure>)>,
+    job: Job<(usize, Result<(), String>)>,
 }
 
 impl Drop for Running {
@@ -77,18 +71,14 @@ impl RawExports {
         let Some(Running { plan, folder, is_held, job }) = &self.running else { return };
         is_held.store(is_computing, Ordering::Relaxed);
         let Some(ended) = job.poll() else { return };
-        let (rows, outcome) = ended.unwrap_or_else(|failed| (0, Err(RawFailure::Failed(failed.to_string()))));
+        let (rows, outcome) = ended.unwrap_or_else(|failed| (0, Err(failed.to_string())));
         let rows = complete_rows(plan, folder, rows);
         let report = |title: &str, text| Action::Report { title: title.to_owned(), text };
-        match outcome {
-            Ok(()) => requests.actions.push(Action::Notify(rows)),
-            Err(RawFailure::Cancelled) => {
-                requests.actions.push(report("The export of raw arrays was cancelled", rows));
-            }
-            Err(RawFailure::Failed(reason)) => {
-                requests.actions.push(report("Not all raw arrays were exported", format!("{reason}.\n\n{rows}")));
-            }
-        }
+        requests.actions.push(match outcome {
+            Ok(()) => Action::Notify(rows),
+            Err(_) if job.progress().is_cancelled() => report("The export of raw arrays was cancelled", rows),
+            Err(reason) => report("Not all raw arrays were exported", format!("{reason}.\n\n{rows}")),
+        });
         self.running = None;
     }
 
@@ -146,26 +136,25 @@ fn complete_rows(plan: &RawPlan, folder: &Path, rows: usize) -> String {
 }
 
 impl RawPlan {
-    /// Writes the rows' files into a folder, which is created if needed, instead of any that are there; returns the number of complete ones. While it
-    /// `is_held`, others can use the pool, and the computed pixels of a row stay.
+    /// Writes the rows' files into a folder, which is created if needed, instead of any that are there; returns the number
+    /// of complete ones. While it `is_held`, others can use the pool, and the computed pixels of a row stay.
     fn write(
         &self,
         pool: &Pool,
         folder: &Path,
         progress: &Progress,
         is_held: &AtomicBool,
-    ) -> (usize, Result<(), RawFailure>) {
+    ) -> (usize, Result<(), String>) {
         let RawPlan { format, spec, .. } = self;
-        let failed = |what: String| move |error: std::io::Error| RawFailure::Failed(format!("{what}: {error}"));
-        let cannot_use = || failed("cannot use the folder".to_owned());
+        let cannot_use = |error: std::io::Error| format!("cannot use the folder: {error}");
         let mut complete = 0;
         let mut all = || {
-            std::fs::create_dir_all(folder).map_err(cannot_use())?;
-            AtomicFile::for_target(&folder.join(format.file_name(0))).map(drop).map_err(cannot_use())?;
+            std::fs::create_dir_all(folder).map_err(cannot_use)?;
+            AtomicFile::for_target(&folder.join(format.file_name(0))).map(drop).map_err(cannot_use)?;
             for row in 0..self.rows() {
                 let pixels = self.row(pool, row, progress, is_held)?;
                 let written = format.write_row(folder, Overwrite::Yes, spec, row, &pixels);
-                written.map_err(failed(format!("cannot write {}", format.file_name(row))))?;
+                written.map_err(|error| format!("cannot write {}: {error}", format.file_name(row)))?;
                 complete += 1;
             }
             Ok(())
@@ -181,13 +170,13 @@ impl RawPlan {
         row: usize,
         progress: &Progress,
         is_held: &AtomicBool,
-    ) -> Result<Vec<Vec<Runs>>, RawFailure> {
+    ) -> Result<Vec<Vec<Runs>>, String> {
         let RawPlan { spec, precision, .. } = self;
         let mut pixels: Vec<Option<Vec<Runs>>> = vec![None; spec.shape()[1]];
         let mut running: Option<Sweep> = None;
         while pixels.iter().any(Option::is_none) {
             if progress.is_cancelled() {
-                return Err(RawFailure::Cancelled);
+                return Err("it was cancelled".to_owned());
             }
             if is_held.load(Ordering::Relaxed) {
                 running = None;
@@ -206,8 +195,7 @@ impl RawPlan {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    let reason = "a thread of the sweep has failed; its message is in the terminal";
-                    return Err(RawFailure::Failed(reason.to_owned()));
+                    return Err("a thread of the sweep has failed; its message is in the terminal".to_owned());
                 }
             }
         }

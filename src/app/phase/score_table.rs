@@ -7,9 +7,10 @@ use egui::{
     Align2, Color32, Galley, Label, Rect, Response, ScrollArea, TextFormat, TextStyle, Ui, UiBuilder, pos2, vec2,
 };
 use valleyscope_engine::quantity::{LearningRate, Range};
-use valleyscope_engine::sweep::{Cell, Diagram, LearningRates, Metric, Tuned, tuned_info};
+use valleyscope_engine::sweep::{LearningRates, Tuned, tuned_info};
 use valleyscope_experiments::view::ticks::{RangeEdge, with_edge};
 
+use super::readout::PixelScores;
 use crate::draw::rgb;
 
 /// The space between columns, in points.
@@ -36,38 +37,26 @@ pub(super) struct BestEdge {
 
 impl BestEdge {
     /// Returns that of the learning rate and those of the tuned settings of an optimizer.
-    pub(super) fn all(
-        diagram: &Diagram,
-        pixel: [usize; 2],
-        cell: &Cell,
-        metric: Metric,
-        index: usize,
-    ) -> Vec<BestEdge> {
-        let tuned = 0..diagram.spec().optimizers[index].tune.len();
-        let of_tuned = tuned.filter_map(|setting| BestEdge::of_tuned(diagram, cell, metric, index, setting));
-        BestEdge::of_rate(diagram, pixel, cell, metric, index).into_iter().chain(of_tuned).collect()
+    pub(super) fn all(scores: &PixelScores<'_>, index: usize) -> Vec<BestEdge> {
+        let tuned = 0..scores.optimizers()[index].tune.len();
+        let of_tuned = tuned.filter_map(|setting| BestEdge::of_tuned(scores, index, setting));
+        BestEdge::of_rate(scores, index).into_iter().chain(of_tuned).collect()
     }
 
-    fn of_rate(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, index: usize) -> Option<BestEdge> {
-        let rate = |candidate: usize| diagram.learning_rate(pixel, index, candidate);
-        let score = cell.score(index, metric);
-        let edge = RangeEdge::of(rate(score.best), (0..cell.averages[index].len()).map(rate));
-        let LearningRates { from, to, .. } = diagram.spec().optimizers[index].learning_rates;
+    fn of_rate(scores: &PixelScores<'_>, index: usize) -> Option<BestEdge> {
+        let rate = |candidate: usize| scores.diagram.learning_rate(scores.pixel, index, candidate);
+        let score = scores.score(index);
+        let edge = RangeEdge::of(rate(score.best), (0..scores.cell.averages[index].len()).map(rate));
+        let LearningRates { from, to, .. } = scores.optimizers()[index].learning_rates;
         let Range { min, max, .. } = LearningRate::RANGE;
         let ends = [from.get(), to.get()];
         let edge = edge.filter(|_| score.value.is_finite())?.unless_limit([min, max])?;
         Some(BestEdge::new(edge, "η", "the learning rates", &format!("optimizers[{index}].learning_rates"), ends))
     }
 
-    pub(super) fn of_tuned(
-        diagram: &Diagram,
-        cell: &Cell,
-        metric: Metric,
-        index: usize,
-        setting: usize,
-    ) -> Option<BestEdge> {
-        let Tuned { of, from, to, .. } = diagram.spec().optimizers[index].tune[setting];
-        let score = cell.score(index, metric);
+    pub(super) fn of_tuned(scores: &PixelScores<'_>, index: usize, setting: usize) -> Option<BestEdge> {
+        let Tuned { of, from, to, .. } = scores.optimizers()[index].tune[setting];
+        let (score, diagram) = (scores.score(index), scores.diagram);
         let best = diagram.tuned_value(index, setting, score.best);
         let edge = RangeEdge::of(best, diagram.tuned_values(index)[setting].iter().copied());
         let info = tuned_info(of);
@@ -123,8 +112,8 @@ struct Table {
 }
 
 /// Shows the scores of all optimizers. The headings stay visible while the rows are scrolled.
-pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, colors: &[[u8; 3]]) {
-    let table = Table::of(ui, rows(diagram, pixel, cell, metric, colors));
+pub(super) fn show(ui: &mut Ui, scores: &PixelScores<'_>) {
+    let table = Table::of(ui, rows(scores));
     if table.width() <= ui.available_width() {
         table.show(ui);
         return;
@@ -136,24 +125,22 @@ pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cel
     });
 }
 
-fn rows(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, colors: &[[u8; 3]]) -> Vec<Row> {
-    let spec = diagram.spec();
+fn rows(scores: &PixelScores<'_>) -> Vec<Row> {
+    let PixelScores { diagram, pixel, cell, metric, .. } = *scores;
     let winner = cell.comparison(metric).winner;
-    let names = spec.shown_names().into_iter().zip(colors).enumerate();
-    let row = |(index, (name, color)): (usize, (String, &[u8; 3]))| {
-        let score = cell.score(index, metric);
-        let error =
-            cell.score_deviation(index, metric) / ((cell.replicates_of(index, score.best).max(2) - 1) as f64).sqrt();
-        let rate = |candidate| diagram.learning_rate(pixel, index, candidate);
-        let best = if score.value.is_finite() { rate(score.best) } else { f64::NAN };
-        let edge = BestEdge::of_rate(diagram, pixel, cell, metric, index);
+    let names = scores.names.iter().zip(scores.colors).enumerate();
+    let row = |(index, (name, color)): (usize, (&String, &[u8; 3]))| {
+        let score = scores.score(index);
+        let error = scores.error(index, score.best, cell.score_deviation(index, metric));
+        let best = if score.value.is_finite() { diagram.learning_rate(pixel, index, score.best) } else { f64::NAN };
+        let edge = BestEdge::of_rate(scores, index);
         let runs: usize = (0..cell.averages[index].len()).map(|candidate| cell.replicates_of(index, candidate)).sum();
         let diverged = match cell.diverged[index] {
             0 => "–".to_owned(),
             diverged => format!("{diverged}/{runs}"),
         };
         Row {
-            name,
+            name: name.clone(),
             color: rgb(*color),
             is_winner: winner == Some(index),
             numbers: [

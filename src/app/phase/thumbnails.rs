@@ -45,13 +45,6 @@ pub(super) struct GalleryState {
     texts: CardCache,
 }
 
-/// A request of a diagram in the gallery.
-type Request = Box<dyn FnOnce(&mut PhasePanel)>;
-
-fn request(action: impl FnOnce(&mut PhasePanel) + 'static) -> Option<Request> {
-    Some(Box::new(action))
-}
-
 impl PhasePanel {
     /// Returns a message about folders that cannot be used, if there are some.
     pub(super) fn refused(&self) -> Option<String> {
@@ -124,21 +117,76 @@ impl PhasePanel {
         }
     }
 
+    /// Shows a diagram of the gallery: its picture, its caption, and its buttons.
     fn kept_diagram(&mut self, ui: &mut Ui, number: u64) {
-        let role = CardRole {
-            is_present: self.diagrams.newest().number == number,
-            is_compared: self.comparison.contains(number),
-            can_be_compared: self.comparison.can_grow(),
-        };
-        let Some(texts) = self.gallery.texts.get(number, &self.diagrams.library) else { return };
-        let Some(entry) = self.diagrams.library.get_mut(number) else { return };
-        let renaming = &mut self.gallery.renaming;
-        let card = ui.allocate_ui_with_layout(vec2(WIDTH, 0.0), Layout::top_down(Align::Min), |ui| {
+        let Some(CardTexts { title, caption }) = self.gallery.texts.get(number, &self.diagrams.library) else { return };
+        ui.allocate_ui_with_layout(vec2(WIDTH, 0.0), Layout::top_down(Align::Min), |ui| {
             ui.set_width(WIDTH);
-            card(ui, number, entry, &texts, role, renaming)
+            let is_present = self.diagrams.newest().number == number;
+            let Some(entry) = self.diagrams.library.get_mut(number) else { return };
+            let opens = small_picture(ui, entry, &title, is_present);
+            let caption = ui.add(Label::new(two_lines(ui, caption, ui.visuals().text_color(), WIDTH)));
+            if caption.hovered() {
+                caption.on_hover_text(described(entry));
+            }
+            ui.horizontal(|ui| self.card_buttons(ui, number, &title, is_present));
+            if opens {
+                self.show_saved(number);
+            }
         });
-        if let Some(request) = card.inner {
-            request(self);
+    }
+
+    fn card_buttons(&mut self, ui: &mut Ui, number: u64, title: &str, is_present: bool) {
+        ui.spacing_mut().item_spacing.x = 2.0;
+        let mut is_compared = self.comparison.contains(number);
+        let is_free = !is_present && (is_compared || self.comparison.can_grow());
+        let label = RichText::new(if is_present { "shown" } else { "beside" }).small();
+        let compare = ui.add_enabled(is_free, Outlined(Checkbox::new(&mut is_compared, label)));
+        let compare =
+            compare.on_hover_text("Show it beside the present diagram").accessible_name(format!("Compare {title}"));
+        if compare.changed() {
+            match is_compared {
+                true => self.comparison.add(number),
+                false => self.comparison.remove(number),
+            }
+        }
+        let is_pinned = self.diagrams.library.get(number).is_some_and(|entry| entry.description.pinned);
+        let (icon, word) = if is_pinned { (Icon::Pinned, "Unpin") } else { (Icon::Pin, "Pin") };
+        let hint = "A pinned diagram stays until you remove it";
+        if icon_button(ui, icon, BUTTON, &format!("{word} {title}"), hint).clicked() {
+            self.diagrams.library.describe(number, |it| it.pinned = !is_pinned);
+        }
+        let more = icon_button(ui, Icon::More, BUTTON, &format!("More about {title}"), "Rename or remove");
+        let popup = Popup::menu(&more).close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+        if popup.show(|ui| self.card_menu(ui, number, title)).is_none() {
+            self.gallery.renaming.take_if(|(of, _)| *of == number);
+        }
+    }
+
+    fn card_menu(&mut self, ui: &mut Ui, number: u64, title: &str) {
+        let entry = self.diagrams.library.get(number);
+        let before = entry.and_then(|entry| entry.description.name.clone()).unwrap_or_default();
+        let mut text = match self.gallery.renaming.take() {
+            Some((of, text)) if of == number => text,
+            _ => before.clone(),
+        };
+        ui.horizontal(|ui| {
+            ui.label("Name");
+            let field = TextEdit::singleline(&mut text).hint_text("made from its settings").char_limit(LONGEST_NAME);
+            let field = ui.add(field.desired_width(220.0)).accessible_name(format!("Name of {title}"));
+            let is_given_up = ui.input(|input| input.key_pressed(Key::Escape));
+            if is_given_up {
+                text.clone_from(&before);
+            } else if field.lost_focus() && text.trim() != before {
+                let name = Some(text.trim().to_owned()).filter(|name| !name.is_empty());
+                self.diagrams.library.describe(number, |it| it.name = name);
+            }
+        });
+        self.gallery.renaming = Some((number, text));
+        ui.separator();
+        if ui.button("Remove").clicked() {
+            self.ask_to_remove(number);
+            ui.close();
         }
     }
 
@@ -209,98 +257,6 @@ impl PhasePanel {
             }
         }
     }
-}
-
-/// Whether and how a diagram is shown.
-#[derive(Clone, Copy)]
-struct CardRole {
-    is_present: bool,
-    is_compared: bool,
-    can_be_compared: bool,
-}
-
-/// Shows a diagram of the gallery: its picture, its caption, and its buttons.
-fn card(
-    ui: &mut Ui,
-    number: u64,
-    entry: &mut LibraryEntry,
-    CardTexts { title, caption }: &CardTexts,
-    role: CardRole,
-    renaming: &mut Option<(u64, String)>,
-) -> Option<Request> {
-    let opens = small_picture(ui, entry, title, role.is_present);
-    let mut requested = opens.then(|| Box::new(move |panel: &mut PhasePanel| panel.show_saved(number)) as Request);
-    let caption = ui.add(Label::new(two_lines(ui, caption.clone(), ui.visuals().text_color(), WIDTH)));
-    if caption.hovered() {
-        caption.on_hover_text(described(entry));
-    }
-    ui.horizontal(|ui| {
-        ui.spacing_mut().item_spacing.x = 2.0;
-        let mut compares = role.is_compared;
-        let is_free = !role.is_present && (role.is_compared || role.can_be_compared);
-        let label = RichText::new(if role.is_present { "shown" } else { "beside" }).small();
-        let compare = ui.add_enabled(is_free, Outlined(Checkbox::new(&mut compares, label)));
-        let compare =
-            compare.on_hover_text("Show it beside the present diagram").accessible_name(format!("Compare {title}"));
-        if compare.changed() {
-            requested = request(move |panel| match compares {
-                true => panel.comparison.add(number),
-                false => panel.comparison.remove(number),
-            });
-        }
-        let pinned = entry.description.pinned;
-        let (icon, word) = if pinned { (Icon::Pinned, "Unpin") } else { (Icon::Pin, "Pin") };
-        let hint = "A pinned diagram stays until you remove it";
-        if icon_button(ui, icon, BUTTON, &format!("{word} {title}"), hint).clicked() {
-            requested = request(move |panel| panel.diagrams.library.describe(number, |it| it.pinned = !pinned));
-        }
-        let more = icon_button(ui, Icon::More, BUTTON, &format!("More about {title}"), "Rename or remove");
-        let popup = Popup::menu(&more).close_behavior(PopupCloseBehavior::CloseOnClickOutside);
-        let chosen = popup.show(|ui| menu(ui, number, entry, title, renaming));
-        if chosen.is_none() {
-            renaming.take_if(|(of, _)| *of == number);
-        }
-        requested = chosen.and_then(|chosen| chosen.inner).or(requested.take());
-    });
-    requested
-}
-
-/// Shows the menu of a diagram.
-fn menu(
-    ui: &mut Ui,
-    number: u64,
-    entry: &LibraryEntry,
-    title: &str,
-    renaming: &mut Option<(u64, String)>,
-) -> Option<Request> {
-    let mut requested = None;
-    let before = entry.description.name.clone().unwrap_or_default();
-    let mut text = match renaming.take() {
-        Some((of, text)) if of == number => text,
-        _ => before.clone(),
-    };
-    ui.horizontal(|ui| {
-        ui.label("Name");
-        let field = TextEdit::singleline(&mut text).hint_text("made from its settings").char_limit(LONGEST_NAME);
-        let field = ui.add(field.desired_width(220.0)).accessible_name(format!("Name of {title}"));
-        let is_given_up = ui.input(|input| input.key_pressed(Key::Escape));
-        if is_given_up {
-            text.clone_from(&before);
-        } else if field.lost_focus() {
-            let name = text.trim().to_owned();
-            if name != before {
-                let name = Some(name).filter(|name| !name.is_empty());
-                requested = request(move |panel| panel.diagrams.library.describe(number, |it| it.name = name));
-            }
-        }
-    });
-    *renaming = Some((number, text));
-    ui.separator();
-    if ui.button("Remove").clicked() {
-        requested = request(move |panel| panel.ask_to_remove(number));
-        ui.close();
-    }
-    requested
 }
 
 /// Shows the picture of a diagram; returns whether it is to be opened.

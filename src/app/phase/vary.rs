@@ -6,11 +6,12 @@ use valleyscope_engine::quantity::{Dimension, PointCount, Replicates, StepCount}
 use valleyscope_engine::setting::{Extent, SettingPath, SettingValue};
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec};
 use valleyscope_engine::sweep::{
-    Average, LearningRates, Metric, Quantity, Sampling, SweepOptimizer, SweepSpec, Tuned, can_tune, tuned_info,
+    Average, Metric, Quantity, Sampling, SweepOptimizer, SweepSpec, Tuned, can_tune, tuned_info,
 };
 use valleyscope_experiments::preset::{FormatVersion, SweepPreset};
 
 use super::controls::{axis_of, choices};
+use crate::app::widgets::optimizer_cards::CardOptimizer as _;
 use crate::app::widgets::setting::RowAction;
 
 /// The number of values of a setting that has just been chosen for tuning.
@@ -114,13 +115,6 @@ pub(in crate::app) fn diagram_over(spec: &SimulationSpec, path: &SettingPath) ->
 
 /// Returns the optimizer of a diagram with the rule of one of a simulation, and with the usual learning rates.
 fn swept(OptimizerSpec { id, name, color, rule, .. }: &OptimizerSpec) -> SweepOptimizer {
-    SweepOptimizer {
-        id: *id,
-        name: name.clone(),
-        color: *color,
-        rule: rule.rule,
-        learning_rates: LearningRates::default(),
-        tune: Vec::new(),
-        schedule: rule.schedule,
-    }
+    let schedule = rule.schedule;
+    SweepOptimizer { id: *id, name: name.clone(), color: *color, schedule, ..SweepOptimizer::new(rule.rule) }
 }

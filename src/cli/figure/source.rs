@@ -10,7 +10,7 @@ use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::quantity::ParticleCount;
 use valleyscope_engine::setting::LEARNING_RATE;
 use valleyscope_engine::simulation::SimulationSpec;
-use valleyscope_engine::sweep::{Diagram, Metric, Precision, SweepJob, SweepSpec};
+use valleyscope_engine::sweep::{Diagram, Metric, Precision, SweepJob, SweepOptimizer, SweepSpec};
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetError, SweepPreset, built_ins};
 use valleyscope_experiments::view::ViewProjection;
@@ -426,23 +426,17 @@ fn best(diagrams: &[&Diagram], text: &str) -> Result<Map, Failure> {
     }
     let (optimizer, key) = text.rsplit_once('.').unwrap_or((text, ""));
     let having: Vec<usize> = maps.iter().filter(|(_, of, _)| *of == key).map(|(index, ..)| *index).collect();
-    let meant = named(spec, &spec.shown_names(), optimizer, &having);
-    let [index] = meant[..] else {
-        let label = |index: usize| match spec
-            .optimizers
-            .iter()
-            .filter(|it| it.label() == spec.optimizers[index].label())
-            .count()
-        {
-            1 => spec.optimizers[index].label().to_owned(),
-            _ => spec.optimizers[index].id.to_string(),
+    let Some(index) = named(spec, optimizer, &having) else {
+        let all: Vec<usize> = (0..spec.optimizers.len()).collect();
+        let name = |optimizer: &SweepOptimizer| match named(spec, optimizer.label(), &all) {
+            Some(_) => optimizer.label().to_owned(),
+            None => optimizer.id.to_string(),
         };
-        let known: Vec<String> = maps.iter().map(|(index, key, _)| format!("{}.{key}", label(*index))).collect();
-        let expected =
-            if meant.is_empty() { "an optimizer and one of its tuned settings" } else { "one optimizer by its id" };
+        let known = maps.iter().map(|(index, key, _)| format!("{}.{key}", name(&spec.optimizers[*index])));
         return Err(Failure::BadInput(anyhow!(
-            "--best: expected {expected}, as in {}; found {text}",
-            known.join(", ")
+            "--best: expected an optimizer by a name that no other has or by its id, and one of its tuned settings, as in {}; \
+             found {text}",
+            known.collect::<Vec<_>>().join(", ")
         )));
     };
     let map = maps.iter().find(|(at, of, _)| *at == index && *of == key).expect("it has the setting").2;
@@ -460,53 +454,39 @@ fn best(diagrams: &[&Diagram], text: &str) -> Result<Map, Failure> {
 
 /// The map of the advantage of one optimizer over another, given by their names or their ids in a sweep.
 fn margin(spec: &SweepSpec, text: &str) -> Result<Map, Failure> {
-    let names = spec.shown_names();
-    let known = names.iter().zip(&spec.optimizers).map(|(name, optimizer)| format!("{} = {name}", optimizer.id));
-    let known = known.collect::<Vec<_>>().join("; ");
-    // Names hold commas, too: any of the commas may be the one between the two.
-    let pairs: Vec<[&str; 2]> =
-        text.match_indices(',').map(|(at, _)| [text[..at].trim(), text[at + 1..].trim()]).collect();
-    if pairs.is_empty() {
-        return Err(Failure::BadInput(anyhow!(
-            "--margin: expected two optimizers, such as Adam,FOCUS or 0,1, found {text}; the diagram has {known}"
-        )));
-    }
     let all: Vec<usize> = (0..spec.optimizers.len()).collect();
-    let found: Vec<[Vec<usize>; 2]> =
-        pairs.iter().map(|pair| pair.map(|name| named(spec, &names, name, &all))).collect();
-    let mut maps: Vec<Map> = Vec::new();
-    for indices in &found {
-        if let [[one], [other]] = indices.each_ref().map(Vec::as_slice)
-            && one != other
-        {
-            maps.push(Map::Difference(*one, *other));
-        }
-    }
+    // Names hold commas, too: any of the commas may be the one between the two.
+    let maps = text.match_indices(',').filter_map(|(at, _)| {
+        let [one, other] = [&text[..at], &text[at + 1..]].map(|name| named(spec, name.trim(), &all));
+        Some(Map::Difference(one?, other?)).filter(|_| one != other)
+    });
+    let maps: Vec<Map> = maps.collect();
     if let [map] = maps[..] {
         return Ok(map);
     }
-    let several = found.iter().zip(&pairs).find(|(indices, _)| indices.iter().all(|indices| !indices.is_empty()));
-    let several = several.and_then(|(indices, pair)| Some(pair[indices.iter().position(|indices| indices.len() > 1)?]));
-    Err(Failure::BadInput(match several {
-        Some(name) => anyhow!("--margin: {name} is the name of several optimizers; give their ids: {known}"),
-        None => anyhow!(
-            "--margin: expected two different optimizers of the diagram by their names or ids, which are {known}; found \
-             {text}"
-        ),
-    }))
+    let names = spec.shown_names().into_iter().zip(&spec.optimizers);
+    let known: Vec<String> = names.map(|(name, optimizer)| format!("{} = {name}", optimizer.id)).collect();
+    Err(Failure::BadInput(anyhow!(
+        "--margin: expected two different optimizers, such as Adam,FOCUS or 0,1, each by a name that no other has or by its \
+         id, which are {}; found {text}",
+        known.join("; ")
+    )))
 }
 
-/// Finds the optimizers, of those in `among`, that a text names: by the name in the diagram, else by the label or the
+/// Finds the optimizer, of those in `among`, that a text names alone: by the name in the diagram, else by the label or the
 /// rule's name in presets, else by the id.
-fn named(spec: &SweepSpec, names: &[String], text: &str, among: &[usize]) -> Vec<usize> {
-    let all = || among.iter().copied();
-    let by_name: Vec<usize> = all().filter(|index| names[*index] == text).collect();
-    let is_named = |index: &usize| {
-        let optimizer = &spec.optimizers[*index];
+fn named(spec: &SweepSpec, text: &str, among: &[usize]) -> Option<usize> {
+    let names = spec.shown_names();
+    let is_labelled = |index: usize| {
+        let optimizer = &spec.optimizers[index];
         let key = optimizer.name.is_none().then(|| optimizer.rule.kind().key());
         [Some(optimizer.label()), key].into_iter().flatten().any(|name| folded(name) == folded(text))
     };
-    let by_label = || all().filter(is_named).collect::<Vec<_>>();
-    let by_id = || all().filter(|index| spec.optimizers[*index].id.to_string() == text).collect::<Vec<_>>();
-    [by_name, by_label(), by_id()].into_iter().find(|found| !found.is_empty()).unwrap_or_default()
+    let ways: [&dyn Fn(usize) -> bool; 3] =
+        [&|index| names[index] == text, &is_labelled, &|index| spec.optimizers[index].id.to_string() == text];
+    let found = ways.map(|is_meant| among.iter().copied().filter(|index| is_meant(*index)).collect::<Vec<_>>());
+    match found.into_iter().find(|found| !found.is_empty())?[..] {
+        [index] => Some(index),
+        _ => None,
+    }
 }

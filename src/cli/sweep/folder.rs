@@ -7,6 +7,7 @@ use std::{fs, io};
 use anyhow::{Context, anyhow};
 use valleyscope_engine::sweep::{Diagram, Finished, Runs, SweepPart, SweepSpec};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
+use valleyscope_runs::plain_file::ignore_missing;
 
 use crate::cli::output::say;
 use crate::cli::{Failure, warn_of_missing_glyphs};
@@ -118,12 +119,8 @@ impl ResultFolder {
 
     /// Removes the records of a complete sweep, and the picture of the incomplete diagram.
     pub(super) fn remove_records(&self, store: SweepStore) -> anyhow::Result<()> {
-        match fs::remove_file(self.path.join(Self::PARTIAL_PICTURE)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(error).with_context(|| format!("cannot remove {}", Self::PARTIAL_PICTURE));
-            }
-            _ => {}
-        }
+        let removed = fs::remove_file(self.path.join(Self::PARTIAL_PICTURE)).or_else(ignore_missing);
+        removed.with_context(|| format!("cannot remove {}", Self::PARTIAL_PICTURE))?;
         store.remove().context("the results are complete, but the records beside them cannot be removed")
     }
 

@@ -149,7 +149,7 @@ fn take(
     let PartFolder { part, path, records } = folder;
     let columns = records.header.preset.sweep.shape()[1];
     let (mut differs, mut foreign) = (None, None);
-    let read = records.read(|finished| {
+    let read = records.read(|_, finished| {
         let pixel @ [row, column] = finished.pixel;
         match stored.diagram.cell(pixel) {
             _ if numbers[row * columns + column] != part.number() => foreign = Some(pixel),

@@ -4,6 +4,7 @@ mod folder;
 mod merge;
 mod runner;
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
@@ -101,7 +102,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let known = stored.store.known();
     let ready = format!("when all parts are there: valleyscope sweep --merge {} --out FOLDER", args.out.display());
     match args.part {
-        Some(part) if known == share.pixels => {
+        Some(part) if known == share.pixels.len() => {
             say(format_args!("part {part} is complete, in {shown}; {ready}"));
             return Ok(());
         }
@@ -114,7 +115,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let runner = SweepRunner::open(args.threads, args.precision)?;
     let done = compute(&runner, &header, &share, &mut stored);
     let done = done.map_err(|failure| with_resume_advice(failure, &share, &stored.store))?;
-    if stored.store.known() < share.pixels {
+    if stored.store.known() < share.pixels.len() {
         say(format_args!("{}", resume_advice(&share, &stored.store)));
         return Err(Failure::Interrupted);
     }
@@ -145,7 +146,7 @@ fn compute(
     let before = stored.diagram.clone();
     let replicates = before.spec().replicates.get();
     let is_known = |pixel| before.cell(pixel).is_some_and(|cell| cell.is_complete(replicates));
-    let known = |pixel| !share.has(pixel) || is_known(pixel);
+    let known = |pixel| !share.pixels.contains(&pixel) || is_known(pixel);
     let begun = |pixel| before.race(pixel).cloned();
     let job = SweepJob::new(Arc::clone(before.spec()), runner.backend);
     let job = SweepJob { keep_runs: header.keeps_runs, known: &known, begun: &begun, ..job };
@@ -157,37 +158,25 @@ fn compute(
 /// The pixels that a command computes: all, or those of a part.
 struct Share {
     part: Option<SweepPart>,
-    /// Whether a pixel is among them, row by row.
-    has: Vec<bool>,
-    columns: usize,
-    pixels: usize,
+    pixels: HashSet<[usize; 2]>,
 }
 
 impl Share {
     fn of(spec: &SweepSpec, part: Option<SweepPart>) -> Result<Share, Failure> {
-        let [rows, columns] = spec.shape();
-        let all = rows * columns;
-        if let Some(found) = part.map(|part| part.count() as usize).filter(|count| *count > all) {
-            return Err(Failure::BadInput(anyhow!("expected at most {all} parts, one for each pixel, found {found}")));
+        let (all, (number, count)) = (spec.pixels().count(), part.map_or((1, 1), |part| (part.number(), part.count())));
+        if count as usize > all {
+            return Err(Failure::BadInput(anyhow!("expected at most {all} parts, one for each pixel, found {count}")));
         }
-        let is_own = |part: SweepPart| move |number| number == part.number();
-        let has: Vec<bool> = match part {
-            None => vec![true; all],
-            Some(part) => SweepPart::numbers(part.count(), spec).into_iter().map(is_own(part)).collect(),
-        };
-        Ok(Share { part, pixels: has.iter().filter(|has| **has).count(), has, columns })
-    }
-
-    fn has(&self, [row, column]: [usize; 2]) -> bool {
-        self.has[row * self.columns + column]
+        let numbered = spec.pixels().zip(SweepPart::numbers(count, spec));
+        Ok(Share { part, pixels: numbered.filter(|(_, of)| *of == number).map(|(pixel, _)| pixel).collect() })
     }
 }
 
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.part {
-            None => write!(f, "{} pixels", self.pixels),
-            Some(part) => write!(f, "the {} pixels of part {part}", self.pixels),
+            None => write!(f, "{} pixels", self.pixels.len()),
+            Some(part) => write!(f, "the {} pixels of part {part}", self.pixels.len()),
         }
     }
 }

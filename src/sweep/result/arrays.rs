@@ -14,7 +14,7 @@ use valleyscope_runs::plain_file;
 use valleyscope_runs::plain_file::Links;
 
 use super::table::write_table;
-use crate::export::{ArchiveError, NpzReader, NpzWriter};
+use crate::export::{ArchiveError, Element, NpzReader, NpzWriter};
 
 /// Arrays of averages and deviations over replicates for each candidate, by the order of [`Metric::ALL`].
 const MEANS: [&str; 3] = ["mean", "min_loss_mean", "depth_mean"];
@@ -125,55 +125,30 @@ impl SweepResult {
     /// Unknown values are NaN. Deviations are population standard deviations.
     pub fn write_arrays(&self, mut writer: impl Write + Seek) -> io::Result<()> {
         let (diagram, spec) = (&self.diagram, self.diagram.spec());
-        let shape = Shape::of(diagram);
-        let mut npz = NpzWriter::new(&mut writer);
+        let mut arrays = ArrayWriter { npz: NpzWriter::new(&mut writer), diagram, shape: Shape::of(diagram) };
         let labels: Vec<&str> = spec.optimizers.iter().map(|optimizer| optimizer.label()).collect();
-        npz.texts("optimizers", &labels)?;
-        npz.texts("metrics", &Metric::ALL.map(Metric::name))?;
-        npz.array("rows", &shape.by_pixel[..1], diagram.rows().iter().copied())?;
-        npz.array("cols", &shape.by_pixel[1..], diagram.columns().iter().copied())?;
-        write_learning_rates(&mut npz, diagram, shape)?;
-        npz.text("row_name", spec.rows.of.key())?;
-        npz.text("col_name", spec.columns.of.key())?;
-        npz.text("metric", spec.metric.name())?;
-        npz.text("spec", &self.preset().to_ron())?;
-        npz.text("program", &self.program())?;
-        write_scores(&mut npz, diagram, shape)?;
-        for metric in Metric::ALL {
-            let of = |of: fn(&Cell) -> &Vec<Vec<[f64; 3]>>| {
-                let at = move |optimizer: usize, cell: &Cell, candidate: usize| {
-                    of(cell)[optimizer].get(candidate).map_or(f64::NAN, |values| values[metric as usize])
-                };
-                optimizers_and_pixels(diagram.spec()).flat_map(move |(optimizer, pixel)| {
-                    let cell = diagram.cell(pixel);
-                    (0..shape.candidates)
-                        .map(move |candidate| cell.map_or(f64::NAN, |cell| at(optimizer, cell, candidate)))
-                })
-            };
-            npz.array(MEANS[metric as usize], &shape.by_candidate, of(|cell| &cell.averages))?;
-            npz.array(DEVIATIONS[metric as usize], &shape.by_candidate, of(|cell| &cell.deviations))?;
-        }
-        for (part, name) in GAPS.into_iter().enumerate() {
-            let gaps = Metric::ALL.into_iter().flat_map(|metric| {
-                optimizers_and_pixels(diagram.spec()).map(move |(optimizer, pixel)| {
-                    let gap = diagram.cell(pixel).map(|cell| cell.comparison(metric).gaps[optimizer]);
-                    gap.map_or(f64::NAN, |gap| [gap.value, gap.error, gap.freedom][part])
-                })
-            });
-            npz.array(name, &shape.by_metric, gaps)?;
-        }
+        arrays.npz.texts("optimizers", &labels)?;
+        arrays.npz.texts("metrics", &Metric::ALL.map(Metric::name))?;
+        arrays.npz.array("rows", &arrays.shape.by_pixel[..1], diagram.rows().iter().copied())?;
+        arrays.npz.array("cols", &arrays.shape.by_pixel[1..], diagram.columns().iter().copied())?;
+        arrays.learning_rates()?;
+        arrays.npz.text("row_name", spec.rows.of.key())?;
+        arrays.npz.text("col_name", spec.columns.of.key())?;
+        arrays.npz.text("metric", spec.metric.name())?;
+        arrays.npz.text("spec", &self.preset().to_ron())?;
+        arrays.npz.text("program", &self.program())?;
+        arrays.scores()?;
         if !spec.tuned_settings().is_empty() {
-            write_tuned(&mut npz, diagram, shape)?;
+            arrays.tuned()?;
         }
         if !spec.sampling.is_uniform() {
-            write_sampled(&mut npz, diagram, shape)?;
+            arrays.sampled()?;
         }
         if diagram.has_shares() {
-            let shares =
-                diagram.spec().pixels().flat_map(|pixel| diagram.shares(pixel).unwrap_or(Shares::UNKNOWN).to_array());
-            npz.array(SHARES, &shape.by_share, shares)?;
+            let shares = spec.pixels().flat_map(|pixel| diagram.shares(pixel).unwrap_or(Shares::UNKNOWN).to_array());
+            arrays.npz.array(SHARES, &arrays.shape.by_share, shares)?;
         }
-        npz.finish()
+        arrays.npz.finish()
     }
 }
 
@@ -212,99 +187,111 @@ fn optimizers_and_pixels(spec: &SweepSpec) -> impl Iterator<Item = (usize, [usiz
     (0..spec.optimizers.len()).flat_map(|optimizer| spec.pixels().map(move |pixel| (optimizer, pixel)))
 }
 
-fn write_learning_rates<W: Write + Seek>(
-    npz: &mut NpzWriter<'_, W>,
-    diagram: &Diagram,
+/// A writer of a diagram's arrays.
+struct ArrayWriter<'a, W: Write + Seek> {
+    npz: NpzWriter<'a, W>,
+    diagram: &'a Diagram,
     shape: Shape,
-) -> io::Result<()> {
-    let all = diagram.learning_rates();
-    let padded = |rates: &[f64]| (0..shape.rates).map(|index| rates.get(index).copied().unwrap_or(f64::NAN)).collect();
-    if all.iter().all(|rates| rates == &all[0]) {
-        let rates: Vec<f64> = padded(&all[0]);
-        return npz.array("lrs", &[shape.rates], rates);
+}
+
+impl<W: Write + Seek> ArrayWriter<'_, W> {
+    /// Writes a value of each pixel, which is `unknown` where there is none.
+    fn by_pixel<E: Element>(&mut self, name: &str, unknown: E, of: impl Fn(&Cell) -> Option<E>) -> io::Result<()> {
+        let cells = self.diagram.spec().pixels().map(|pixel| self.diagram.cell(pixel));
+        let values = cells.map(|cell| cell.and_then(|cell| of(cell)).unwrap_or(unknown));
+        self.npz.array(name, &self.shape.by_pixel, values)
     }
-    let rates: Vec<Vec<f64>> = all.iter().map(|rates| padded(rates)).collect();
-    npz.array("lrs", &[all.len(), shape.rates], rates.into_iter().flatten())
-}
 
-fn write_scores<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
-    let metric = diagram.spec().metric;
-    let number = |of: &dyn Fn(&Cell, usize) -> f64| -> Vec<f64> {
-        let each = optimizers_and_pixels(diagram.spec());
-        each.map(|(optimizer, pixel)| diagram.cell(pixel).map_or(f64::NAN, |cell| of(cell, optimizer))).collect()
-    };
-    let whole = |unknown: i32, of: &dyn Fn(&Cell, usize) -> usize| -> Vec<i32> {
-        let each = optimizers_and_pixels(diagram.spec());
-        each.map(|(optimizer, pixel)| diagram.cell(pixel).map_or(unknown, |cell| as_i32(of(cell, optimizer)))).collect()
-    };
-    let by_optimizer = &shape.by_optimizer;
-    npz.array("score", by_optimizer, number(&|cell, optimizer| cell.score(optimizer, metric).value))?;
-    let best_rate = |cell: &Cell, optimizer| diagram.rate_of(optimizer, cell.score(optimizer, metric).best);
-    npz.array("best_lr", by_optimizer, whole(-1, &best_rate))?;
-    npz.array("score_std", by_optimizer, number(&|cell, optimizer| cell.score_deviation(optimizer, metric)))?;
-    npz.array("min_loss", by_optimizer, number(&|cell, index| cell.score(index, Metric::SmallestLoss).value))?;
-    npz.array("depth", by_optimizer, number(&|cell, index| cell.score(index, Metric::Depth).value))?;
-    let winners = diagram.spec().pixels().map(|pixel| {
-        let winner = diagram.cell(pixel).and_then(|cell| cell.comparison(metric).winner);
-        winner.map_or(-1, as_i32)
-    });
-    npz.array("winner", &shape.by_pixel, winners)?;
-    npz.array("diverged", by_optimizer, whole(0, &|cell, optimizer| cell.diverged[optimizer] as usize))?;
-    let replicates = diagram.spec().pixels().map(|pixel| diagram.cell(pixel).map_or(0, |cell| as_i32(cell.replicates)));
-    npz.array("replicates", &shape.by_pixel, replicates)
-}
+    /// Writes a value of each optimizer at each pixel; with a `depth`, so many, such as one of each candidate.
+    fn by_optimizer<E: Element>(
+        &mut self,
+        (name, depth): (&str, &[usize]),
+        unknown: E,
+        of: impl Fn(&Cell, usize, usize) -> Option<E>,
+    ) -> io::Result<()> {
+        let (of, count) = (&of, depth.iter().product::<usize>());
+        let values = optimizers_and_pixels(self.diagram.spec()).flat_map(|(optimizer, pixel)| {
+            let cell = self.diagram.cell(pixel);
+            (0..count).map(move |index| cell.and_then(|cell| of(cell, optimizer, index)).unwrap_or(unknown))
+        });
+        self.npz.array(name, &[&self.shape.by_optimizer[..], depth].concat(), values)
+    }
 
-fn write_tuned<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
-    let (spec, settings) = (diagram.spec(), diagram.spec().tuned_settings());
-    npz.texts("tuned", &settings)?;
-    let counts = spec.candidate_counts();
-    let value = |optimizer: usize, candidate: usize, setting: Key| {
-        let tuned = spec.optimizers[optimizer].tuned(setting)?;
-        (candidate < counts[optimizer]).then(|| diagram.tuned_value(optimizer, tuned, candidate))
-    };
-    let value = |optimizer, candidate, setting| value(optimizer, candidate, setting).unwrap_or(f64::NAN);
-    let of_candidates = (0..counts.len()).flat_map(|optimizer| {
-        let all = (0..shape.candidates).flat_map(|candidate| settings.iter().map(move |setting| (candidate, *setting)));
-        all.map(move |(candidate, setting)| value(optimizer, candidate, setting)).collect::<Vec<_>>()
-    });
-    npz.array("candidates", &[counts.len(), shape.candidates, settings.len()], of_candidates)?;
-    let best = optimizers_and_pixels(diagram.spec()).flat_map(|(optimizer, pixel)| {
-        let best = diagram.cell(pixel).map(|cell| cell.score(optimizer, spec.metric)).filter(|it| it.value.is_finite());
-        settings
-            .iter()
-            .map(|setting| best.map_or(f64::NAN, |score| value(optimizer, score.best, *setting)))
-            .collect::<Vec<_>>()
-    });
-    npz.array("best", &[&shape.by_optimizer[..], &[settings.len()]].concat(), best)
-}
+    fn learning_rates(&mut self) -> io::Result<()> {
+        let (all, count) = (self.diagram.learning_rates(), self.shape.rates);
+        let padded = |rates: &Vec<f64>| -> Vec<f64> {
+            (0..count).map(|index| rates.get(index).copied().unwrap_or(f64::NAN)).collect()
+        };
+        match all.iter().all(|rates| rates == &all[0]) {
+            true => self.npz.array("lrs", &[count], padded(&all[0])),
+            false => self.npz.array("lrs", &[all.len(), count], all.iter().flat_map(padded)),
+        }
+    }
 
-fn write_sampled<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
-    let metric = diagram.spec().metric;
-    let cells = || diagram.spec().pixels().map(|pixel| diagram.cell(pixel));
-    let sampled = |pixel: [usize; 2]| diagram.cell(pixel).and_then(|cell| cell.sampled.as_ref());
-    let certainties = cells().map(|cell| cell.and_then(|cell| cell.comparison(metric).certainty()).unwrap_or(f64::NAN));
-    npz.array(CERTAINTY, &shape.by_pixel, certainties)?;
-    let spent = optimizers_and_pixels(diagram.spec()).flat_map(|(optimizer, pixel)| {
-        let replicates = sampled(pixel).map(|sampled| &sampled.replicates[optimizer]);
-        let of_candidate =
-            move |candidate| replicates.and_then(|own| own.get(candidate)).map_or(-1, |count| as_i32(*count as usize));
-        (0..shape.candidates).map(of_candidate)
-    });
-    npz.array(SPENT, &shape.by_candidate, spent)?;
-    let error_probabilities = optimizers_and_pixels(diagram.spec()).map(|(optimizer, pixel)| {
-        diagram
-            .cell(pixel)
-            .and_then(|cell| cell.comparison(metric).error_probabilities.get(optimizer))
-            .copied()
-            .unwrap_or(f64::NAN)
-    });
-    npz.array(ERROR_PROBABILITY, &shape.by_optimizer, error_probabilities)?;
-    let apart = optimizers_and_pixels(diagram.spec()).map(|(optimizer, pixel)| {
-        sampled(pixel).and_then(|sampled| sampled.apart.get(optimizer)).copied().unwrap_or(f64::NAN)
-    });
-    npz.array(APART, &shape.by_optimizer, apart)?;
-    let over = diagram.spec().pixels().map(|pixel| i32::from(sampled(pixel).is_some_and(|sampled| sampled.is_over)));
-    npz.array(OVER, &shape.by_pixel, over)
+    fn scores(&mut self) -> io::Result<()> {
+        let (diagram, own) = (self.diagram, self.diagram.spec().metric);
+        let best = |cell: &Cell, optimizer| diagram.rate_of(optimizer, cell.score(optimizer, own).best);
+        let score = |metric| move |cell: &Cell, optimizer, _| Some(cell.score(optimizer, metric).value);
+        self.by_optimizer(("score", &[]), f64::NAN, score(own))?;
+        self.by_optimizer(("best_lr", &[]), -1, |cell, optimizer, _| Some(as_i32(best(cell, optimizer))))?;
+        self.by_optimizer(("score_std", &[]), f64::NAN, |cell, index, _| Some(cell.score_deviation(index, own)))?;
+        self.by_optimizer(("min_loss", &[]), f64::NAN, score(Metric::SmallestLoss))?;
+        self.by_optimizer(("depth", &[]), f64::NAN, score(Metric::Depth))?;
+        self.by_pixel("winner", -1, |cell| cell.comparison(own).winner.map(as_i32))?;
+        self.by_optimizer(("diverged", &[]), 0, |cell, optimizer, _| Some(as_i32(cell.diverged[optimizer] as usize)))?;
+        self.by_pixel("replicates", 0, |cell| Some(as_i32(cell.replicates)))?;
+        let candidates = [self.shape.candidates];
+        for at in Metric::ALL.map(|metric| metric as usize) {
+            let of = |of: fn(&Cell) -> &Vec<Vec<[f64; 3]>>| {
+                move |cell: &Cell, optimizer: usize, candidate: usize| Some(of(cell)[optimizer].get(candidate)?[at])
+            };
+            self.by_optimizer((MEANS[at], &candidates), f64::NAN, of(|cell| &cell.averages))?;
+            self.by_optimizer((DEVIATIONS[at], &candidates), f64::NAN, of(|cell| &cell.deviations))?;
+        }
+        for (part, name) in GAPS.into_iter().enumerate() {
+            let gaps = Metric::ALL.into_iter().flat_map(|metric| {
+                optimizers_and_pixels(diagram.spec()).map(move |(optimizer, pixel)| {
+                    let gap = diagram.cell(pixel).map(|cell| cell.comparison(metric).gaps[optimizer]);
+                    gap.map_or(f64::NAN, |gap| [gap.value, gap.error, gap.freedom][part])
+                })
+            });
+            self.npz.array(name, &self.shape.by_metric, gaps)?;
+        }
+        Ok(())
+    }
+
+    fn tuned(&mut self) -> io::Result<()> {
+        let (diagram, spec, settings) = (self.diagram, self.diagram.spec(), self.diagram.spec().tuned_settings());
+        self.npz.texts("tuned", &settings)?;
+        let counts = spec.candidate_counts();
+        let value = |optimizer: usize, candidate: usize, setting: Key| {
+            let tuned = spec.optimizers[optimizer].tuned(setting).filter(|_| candidate < counts[optimizer]);
+            tuned.map_or(f64::NAN, |tuned| diagram.tuned_value(optimizer, tuned, candidate))
+        };
+        let mut of_candidates = Vec::new();
+        for optimizer in 0..counts.len() {
+            for candidate in 0..self.shape.candidates {
+                of_candidates.extend(settings.iter().map(|setting| value(optimizer, candidate, setting)));
+            }
+        }
+        self.npz.array("candidates", &[counts.len(), self.shape.candidates, settings.len()], of_candidates)?;
+        self.by_optimizer(("best", &[settings.len()]), f64::NAN, |cell, optimizer, setting| {
+            let score = cell.score(optimizer, spec.metric);
+            score.value.is_finite().then(|| value(optimizer, score.best, settings[setting]))
+        })
+    }
+
+    fn sampled(&mut self) -> io::Result<()> {
+        let metric = self.diagram.spec().metric;
+        self.by_pixel(CERTAINTY, f64::NAN, |cell| cell.comparison(metric).certainty())?;
+        self.by_optimizer((SPENT, &[self.shape.candidates]), -1, |cell, optimizer, candidate| {
+            cell.sampled.as_ref()?.replicates[optimizer].get(candidate).map(|count| as_i32(*count as usize))
+        })?;
+        let probability = |cell: &Cell, index| cell.comparison(metric).error_probabilities.get(index).copied();
+        self.by_optimizer((ERROR_PROBABILITY, &[]), f64::NAN, |cell, index, _| probability(cell, index))?;
+        self.by_optimizer((APART, &[]), f64::NAN, |cell, index, _| cell.sampled.as_ref()?.apart.get(index).copied())?;
+        self.by_pixel(OVER, 0, |cell| Some(i32::from(cell.sampled.as_ref()?.is_over)))
+    }
 }
 
 /// Converts a number of runs or replicates, which fits for a checked spec.

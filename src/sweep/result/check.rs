@@ -59,10 +59,10 @@ pub fn check_sweep(folder: &Path, repair: bool) -> Result<Findings, RunRefused> 
 fn check_records(records: &SweepRecords, findings: &mut Findings) {
     const FILE: &str = SweepRecords::FILE;
     let mut known = HashSet::new();
-    let read = records.read(|finished| {
+    let read = records.read(|_, finished| {
         known.insert(finished.pixel);
     });
-    let ReadRecords { damaged, cut } = match read {
+    let ReadRecords { damaged, cut, .. } = match read {
         Ok(read) => read,
         Err(error) => return findings.damaged(FILE, error.to_string()),
     };

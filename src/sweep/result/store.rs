@@ -19,7 +19,7 @@ use valleyscope_engine::sweep::{Cell, Diagram, Finished, Precision, Race, SweepP
 use valleyscope_experiments::preset::{FormatVersion, SweepPreset};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 use valleyscope_runs::plain_file;
-use valleyscope_runs::plain_file::Links;
+use valleyscope_runs::plain_file::{Links, ignore_missing};
 
 /// The reason why the records in a folder cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -231,7 +231,8 @@ pub struct SweepRecords {
 pub struct ReadRecords {
     /// Records whose bytes have changed.
     pub damaged: u64,
-    /// The number of bytes after the last whole record.
+    /// The offset of the end of the last whole record, and the number of bytes after it.
+    pub end: u64,
     pub cut: u64,
 }
 
@@ -262,28 +263,24 @@ impl SweepRecords {
         self.file.unlock()
     }
 
-    /// Reads all intact records. A record that is cut off at the end is skipped, as it may be about to be written.
-    pub fn read(&self, mut take: impl FnMut(Finished)) -> io::Result<ReadRecords> {
-        self.read_from(self.start, |_, finished| take(finished)).map(|(read, _)| read)
-    }
-
-    /// Reads all intact records with their offsets; also returns the offset of the end of the last whole one.
-    fn read_from(&self, start: u64, mut take: impl FnMut(u64, Finished)) -> io::Result<(ReadRecords, u64)> {
+    /// Reads all intact records with their offsets. A record that is cut off at the end is skipped, as it may be about to
+    /// be written.
+    pub fn read(&self, mut take: impl FnMut(u64, Finished)) -> io::Result<ReadRecords> {
         let most = most_bytes(&self.header.preset.sweep, self.header.keeps_runs);
         let mut file = &self.file;
-        file.seek(SeekFrom::Start(start))?;
+        file.seek(SeekFrom::Start(self.start))?;
         let mut input = BufReader::with_capacity(1 << 20, file);
-        let (mut offset, mut damaged, mut frame) = (start, 0, Vec::new());
+        let (mut end, mut damaged, mut frame) = (self.start, 0, Vec::new());
         while let Some(length) = read_frame(&mut input, most, &mut frame)? {
             match record(&frame).filter(|finished| is_of(finished, &self.header)) {
-                Some(finished) => take(offset, finished),
+                Some(finished) => take(end, finished),
                 // A crash of the system may leave zeros, which are no damage.
                 None => damaged += u64::from(!frame.is_empty()),
             }
-            offset += length;
+            end += length;
         }
-        let cut = self.file.metadata()?.len().saturating_sub(offset);
-        Ok((ReadRecords { damaged, cut }, offset))
+        let cut = self.file.metadata()?.len().saturating_sub(end);
+        Ok(ReadRecords { damaged, end, cut })
     }
 }
 
@@ -335,7 +332,7 @@ impl SweepStore {
             offsets[index(&spec, finished.pixel)] = Some(offset);
             diagram.insert(finished.pixel, finished.cell);
         };
-        let (_, end) = records.read_from(start, taken).map_err(failed)?;
+        let ReadRecords { end, .. } = records.read(taken).map_err(failed)?;
         records.file.set_len(end).map_err(failed)?;
         Ok((SweepStore { records, is_new, offsets, end, waiting: Vec::new() }, diagram))
     }
@@ -427,7 +424,7 @@ impl SweepStore {
         let path = self.path().with_file_name(SweepStore::RACES);
         let races = || diagram.spec().pixels().filter_map(|pixel| Some((pixel, diagram.race(pixel)?)));
         if races().next().is_none() {
-            return remove_if_there(&path);
+            return std::fs::remove_file(&path).or_else(ignore_missing);
         }
         let mut file = AtomicFile::for_target(&path)?;
         let mut bytes = self.header().to_bytes();
@@ -464,20 +461,13 @@ impl SweepStore {
 
     /// Removes the files of records, when they are no longer needed.
     pub fn remove(self) -> io::Result<()> {
-        remove_if_there(&self.path().with_file_name(SweepStore::RACES))?;
+        std::fs::remove_file(self.path().with_file_name(SweepStore::RACES)).or_else(ignore_missing)?;
         std::fs::remove_file(self.path())
     }
 }
 
 fn index(spec: &SweepSpec, [row, column]: [usize; 2]) -> usize {
     row * spec.shape()[1] + column
-}
-
-fn remove_if_there(path: &Path) -> io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 /// Reads the races of a sweep from a file that was written as a whole.

@@ -135,7 +135,7 @@ fn diagrams_are_drawn_side_by_side_with_one_legend() {
             &["--margin", "FOCUS,Lion"][..],
             &["expected two different optimizers", "0 = Adam; 1 = FOCUS; 2 = Signum"][..],
         ),
-        (&["--margin", "FOCUS"], &["expected two optimizers", "found FOCUS"]),
+        (&["--margin", "FOCUS"], &["expected two different optimizers", "found FOCUS"]),
         (&["--beside", "fig1c"], &["--beside fig1c", "`fig1c` is a Landscape"]),
         (&["--beside", "seed=x"], &["--beside seed=x"]),
         (&["--beside=seed=1"; 9], &["at most 9 diagrams", "found 10"]),
@@ -164,7 +164,11 @@ fn optimizers_of_a_margin_are_given_by_names_with_commas_or_by_ids() {
         let svg = fs::read_to_string(sandbox.join("f.svg")).unwrap();
         assert!(svg.contains("FOCUS, γ 0.5 over Adam"), "{pair}");
     }
-    expect_error(&draw("FOCUS,Adam"), 2, &["FOCUS is the name of several optimizers", "2 = FOCUS, γ 0.5"]);
+    expect_error(
+        &draw("FOCUS,Adam"),
+        2,
+        &["by a name that no other has or by its id", "2 = FOCUS, γ 0.5", "found FOCUS,Adam"],
+    );
 }
 
 /// The example of the book on diagrams side by side.
