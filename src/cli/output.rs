@@ -169,7 +169,7 @@ impl ProgressLine {
         let shares_terminal = results_on_stdout && std::io::stdout().is_terminal();
         let bar = (std::io::stderr().is_terminal() && !shares_terminal).then(|| {
             let template =
-                format!("{{bar:30}} {{done}} of {{all}} {}, {{rate}} a second, {{eta}} left{{msg}}", unit.name);
+                format!("{{bar:30}} {{done}} of {{all}} {0}, {{rate}} {0} a second, {{eta}} left{{msg}}", unit.name);
             let style = ProgressStyle::with_template(&template).expect("the template is well-formed");
             let shown = |of: fn(&ProgressState) -> f64| {
                 move |state: &ProgressState, text: &mut dyn fmt::Write| {
@@ -206,7 +206,10 @@ impl ProgressLine {
                     Duration::try_from_secs_f64(total.saturating_sub(done) as f64 / rate).unwrap_or(Duration::MAX);
                 let [done, total, rate] = [done as f64, total as f64, rate].map(|count| unit.of(count));
                 let left = HumanDuration(left);
-                say(format_args!("{done:.0} of {total:.0} {name}, {rate:.0} a second, {left} left{}", self.note));
+                say(format_args!(
+                    "{done:.0} of {total:.0} {name}, {rate:.0} {name} a second, {left} left{}",
+                    self.note
+                ));
             }
             None => {}
         }

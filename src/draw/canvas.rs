@@ -289,6 +289,26 @@ pub(crate) fn marker_shape(marker: Marker, center: Pos2, radius: f32, fill: Colo
     Shape::Vec(vec![parts, Shape::closed_line(corners, PathStroke::from(outline))])
 }
 
+/// The distance between means, in points, from which ensembles do not hide each other.
+const APART: f32 = 8.0;
+/// The factors of the sizes of an ensemble's marks for each ensemble drawn above it and below it at the same position.
+const GROWTH: f32 = 1.6;
+const SHRINKAGE: f32 = 0.75;
+/// The limits of the factor for many ensembles at the same position.
+const SCALES: std::ops::RangeInclusive<f32> = 0.6..=2.2;
+
+/// Returns the scales of marks in the order in which they are drawn: those below others grow and those above shrink,
+/// the more the nearer they are.
+pub(crate) fn scales(positions: &[Pos2]) -> Vec<f32> {
+    let near = |a: Pos2, b: Pos2| (1.0 - a.distance(b) / APART).max(0.0);
+    let scale = |(index, &position): (usize, &Pos2)| {
+        let count = |others: &[Pos2]| others.iter().map(|&other| near(position, other)).sum::<f32>();
+        let factor = SHRINKAGE.powf(count(&positions[..index])) * GROWTH.powf(count(&positions[index + 1..]));
+        factor.clamp(*SCALES.start(), *SCALES.end())
+    };
+    positions.iter().enumerate().map(scale).collect()
+}
+
 /// A picture with a pixel for each cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapImage {
@@ -313,5 +333,24 @@ impl MapImage {
         let pixels = rows.flat_map(|row| (0..width).map(move |x| row * self.width + x * self.width / width));
         let rgba = pixels.flat_map(|pixel| &self.rgba[4 * pixel..4 * pixel + 4]).copied().collect();
         MapImage { width, height, rgba }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use egui::pos2;
+
+    use super::scales;
+
+    #[test]
+    fn marks_at_one_place_are_nested_and_others_keep_their_size() {
+        let here = pos2(100.0, 50.0);
+        assert_eq!(scales(&[here, pos2(140.0, 50.0)]), [1.0, 1.0]);
+        let nested = scales(&[here, pos2(300.0, 50.0), here]);
+        assert!(nested[0] > 2.0 * nested[2] && nested[1] == 1.0, "{nested:?}");
+        let near = scales(&[here, pos2(104.0, 50.0)]);
+        assert!(near[0] < nested[0] && near[0] > 1.0, "{near:?}");
+        let many = scales(&[here; 16]);
+        assert!(many.iter().all(|scale| (0.6..=2.2).contains(scale)), "{many:?}");
     }
 }

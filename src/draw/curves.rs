@@ -21,6 +21,8 @@ pub(super) const BAND: f32 = 0.2;
 const NAME_GAP: f32 = 0.9;
 /// The largest part of a plot's width for the names beside its curves.
 const MOST_NAMES: f32 = 0.36;
+/// The length of the shortest part of a curve on another that is dashed, in dashes.
+const SHORTEST_TIE: f32 = 6.0;
 /// The part of the horizontal axis after which the ends of curves have names.
 const LATE: f64 = 0.75;
 /// The part of a plot's height by which a curve may leave it without a mark.
@@ -116,20 +118,20 @@ impl CurvePlot {
         let [low, high] = self.vertical.range;
         let near = f64::from(CURVE_WIDTH / panel.height()) * (high - low);
         let dash = |curve: &CurveLines| names[curve.index].1.dash;
+        let color = |curve: &CurveLines| canvas.color(names[curve.index].1);
+        let at = |xy| self.at(horizontal, panel, xy);
+        for curve in self.curves.iter().filter(|curve| !curve.band.is_empty()) {
+            let ends = curve.band.iter().map(|[x, low, high]| [*low, *high].map(|y| at([*x, y])));
+            inside.painter.add(band_shape(ends, color(curve).gamma_multiply(BAND)));
+        }
         for (index, curve) in self.curves.iter().enumerate() {
             let is_dashed = self.dashes_ties && dash(curve) == Dash::Solid;
             let below = self.curves[..index].iter().filter(|other| is_dashed && dash(other) == Dash::Solid);
             let below: Vec<&[Vec<[f64; 2]>]> = below.map(|other| other.line.as_slice()).collect();
-            let color = canvas.color(names[curve.index].1);
-            curve.draw(
-                &inside,
-                (dash(curve), color),
-                |piece| parts(piece, &below, near),
-                |xy| self.at(horizontal, panel, xy),
-            );
+            curve.draw(&inside, (dash(curve), color(curve)), |piece| parts(piece, &below, near), at);
         }
         for curve in &self.curves {
-            let color = canvas.color(names[curve.index].1);
+            let color = color(curve);
             inside.painter.extend(self.departures(horizontal, curve, panel, em, color));
         }
         canvas.frame(panel);
@@ -247,10 +249,6 @@ impl CurveLines {
         at: impl Fn([f64; 2]) -> Pos2,
     ) {
         let (em, stroke) = (canvas.style.em, Stroke::new(CURVE_WIDTH, color));
-        if !self.band.is_empty() {
-            let ends = self.band.iter().map(|[x, low, high]| [*low, *high].map(|y| at([*x, y])));
-            canvas.painter.add(band_shape(ends, color.gamma_multiply(BAND)));
-        }
         let pieces = |pieces: &[Vec<[f64; 2]>]| -> Vec<Vec<Pos2>> {
             pieces.iter().map(|piece| piece.iter().map(|position| at(*position)).collect()).collect()
         };
@@ -263,6 +261,10 @@ impl CurveLines {
             for part in parts(positions) {
                 match part.dash {
                     None => canvas.lines(&[piece[part.points].to_vec()], stroke, dash),
+                    // A short tie looks like a gap.
+                    Some(length) if length_of(&piece[part.points.clone()]) < SHORTEST_TIE * length => {
+                        canvas.lines(&[piece[part.points].to_vec()], stroke, dash);
+                    }
                     Some(length) => {
                         canvas.painter.extend(Shape::dashed_line(&piece[part.points], stroke, length, length));
                     }
@@ -279,6 +281,10 @@ impl CurveLines {
             canvas.painter.add(polylines(&arms, stroke, Dash::Solid));
         }
     }
+}
+
+fn length_of(path: &[Pos2]) -> f32 {
+    path.windows(2).map(|ends| ends[0].distance(ends[1])).sum()
 }
 
 /// The choice of the vertical range of a plot that is not zoomed.

@@ -29,6 +29,14 @@ pub struct DiagnosticCurve {
     pub ends_early: bool,
 }
 
+/// The position of a band's end at 0 or below on a logarithmic axis: below every number above 0.
+const FAR_BELOW: f64 = -1e3;
+
+/// A band without an end far below.
+fn within([low, high]: [f64; 2]) -> [f64; 2] {
+    [if low > FAR_BELOW { low } else { high }, high]
+}
+
 impl DiagnosticCurve {
     pub fn new(
         buckets: &[Bucket],
@@ -53,10 +61,11 @@ impl DiagnosticCurve {
                 is_joined = false;
                 continue;
             }
-            // A band's end without a position on a logarithmic axis goes to the lowest mean.
-            let position = |end: f64| Some(y_scale.position(end)).filter(|it| it.is_finite()).unwrap_or(floor);
-            let envelope = [position(value.mean_low).min(y), position(value.mean_high).max(y)];
-            let point = CurvePoint { x, y, envelope, band: band.of(&value).map(|ends| ends.map(position)) };
+            // On a logarithmic axis, numbers up to 0 have no position.
+            let or = |end: f64, other: f64| Some(y_scale.position(end)).filter(|it| it.is_finite()).unwrap_or(other);
+            let envelope = [or(value.mean_low, floor).min(y), or(value.mean_high, floor).max(y)];
+            let band = band.of(&value).map(|ends| ends.map(|end| or(end, FAR_BELOW)));
+            let point = CurvePoint { x, y, envelope, band };
             match curve.runs.last_mut().filter(|_| is_joined) {
                 Some(run) => run.push(point),
                 None => curve.runs.push(vec![point]),
@@ -94,7 +103,7 @@ impl DiagnosticCurve {
         let points = || self.points().filter(|point| (from..=to).contains(&point.x));
         CurvePositions {
             line: points().map(|point| point.envelope).collect(),
-            around: points().filter_map(|point| point.band).collect(),
+            around: points().filter_map(|point| point.band).map(within).collect(),
             end: points().last().filter(|_| !self.ends_early).map(|point| point.y),
         }
     }

@@ -232,7 +232,7 @@ impl LandscapePainter<'_> {
 
     /// Draws the frame of a landscape in the plane, and the axes outside of it: the name of the vertical one above it,
     /// so that it is upright, or in the heading of an inset.
-    pub(crate) fn draw_plane_axes(&self, labelled: LabelledSides, heading: Option<Rect>) {
+    pub(crate) fn draw_plane_axes(&self, labelled: LabelledSides, title: Option<Rect>, is_inset: bool) {
         let LandscapePainter { canvas, panel, .. } = *self;
         let ([below, beside], em) = (self.plane_axes(), canvas.style.em);
         canvas.painter.rect_stroke(panel, 0.0, canvas.style.line, StrokeKind::Middle);
@@ -252,15 +252,17 @@ impl LandscapePainter<'_> {
             };
             let notes = [note.trim().to_owned(), lens.stretch_label().unwrap_or_default()];
             let notes = notes.join("   ");
-            if let Some(area) = heading {
+            if let Some(area) = title.filter(|_| is_inset) {
                 let valley = if name.is_empty() { "" } else { "Along the valley, " };
-                let notes = notes.trim().split(" against").next().unwrap_or_default();
-                let text = format!("{valley}{name} {notes}");
+                let text = format!("{valley}{name} {}", notes.trim());
                 canvas.text_within(area.left_center(), Align::LEFT, area.width(), text.trim());
                 return;
             }
             canvas.text(corner, Align::RIGHT, name);
-            canvas.text(pos2(panel.left(), corner.y), Align::LEFT, notes.trim());
+            // A title is at the left, and the name of the colour bar at the right.
+            let beside = |area: Rect| (area.right() - 2.0 * em, Align::RIGHT);
+            let (x, align) = title.map_or((panel.left(), Align::LEFT), beside);
+            canvas.text(pos2(x, corner.y), align, notes.trim());
         }
     }
 

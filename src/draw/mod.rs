@@ -39,7 +39,7 @@ pub use scale::Scale;
 pub use svg::{FigureError, Format, Svg};
 
 pub(crate) use axis::{Axis, ColorBar, LABEL_GAP, Parts, Side, TICK};
-pub(crate) use canvas::{Canvas, LINE, Style, WHOLE, against, marker_corners, marker_shape, polylines, rgb};
+pub(crate) use canvas::{Canvas, LINE, Style, WHOLE, against, marker_corners, marker_shape, polylines, rgb, scales};
 pub(crate) use contours::Grid;
 pub(crate) use curves::{Fit, Part, band_shape, parts, short_name, spread, y_in_view};
 pub(crate) use diagnostics::{diagnostic_scale, middle, range_in_view};

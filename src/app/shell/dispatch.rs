@@ -10,12 +10,13 @@ use super::Valleyscope;
 use super::actions::{Action, Requests};
 use super::editor::{EditorStatus, HistoryStep};
 use super::files::OpenedContent;
-use super::messages::needs_keys;
+
 use super::presets::SavePreset;
 use super::tab::TabInfo;
 use super::tabs::{TabName, Tabs};
 use super::window::Presentation;
 use crate::app::landscape::timeline;
+use crate::app::widgets::form::needs_keys;
 
 impl Valleyscope {
     pub(super) fn carry_out(&mut self, ctx: &Context, requests: Requests) {

@@ -113,7 +113,7 @@ fn presets(ui: &mut Ui, tab: TabName, catalog: &mut PresetCatalog, requests: &mu
     let height = ui.ctx().content_rect().height() - 120.0;
     // A menu that has not been shown yet has room for few lines only.
     ui.set_max_height(height + 60.0);
-    item(ui, "Differences…", "", Action::ComparePresets, requests);
+    item(ui, "Compare presets…", "", Action::ComparePresets, requests);
     ui.separator();
     // Above the scrolled part, so that they are visible however many built-in ones there are.
     let PresetCatalog { own, thumbnails, .. } = catalog;

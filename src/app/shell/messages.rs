@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use egui::text::LayoutJob;
 use egui::{
-    Align, Align2, Context, Frame, Id, Key, Label, Layout, Margin, Modal, Modifiers, Order, Rect, RichText, ScrollArea,
-    TextFormat, TextStyle, Ui, Vec2, Window, vec2,
+    Align, Align2, Context, Frame, Id, Label, Layout, Margin, Modal, Order, Rect, RichText, ScrollArea, TextFormat,
+    TextStyle, Ui, Vec2, Window, vec2,
 };
 use valleyscope_engine::optimizer::{RuleKind, TypedRule};
 use valleyscope_experiments::view::formula::Formula;
 use valleyscope_experiments::view::rule_summary::{RuleSummary, Variant, defaults, values};
 
 use super::menu::KeyGroup;
-use crate::app::widgets::form::{WINDOW_MARGIN, show_window, visible_scroll_bar};
+use crate::app::widgets::form::{WINDOW_MARGIN, show_window, take_escape, visible_scroll_bar};
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::app::widgets::theme::{primary_button, text_width};
 
@@ -195,17 +195,6 @@ fn evenly_spaced(ui: &Ui, text: &str) -> LayoutJob {
     job
 }
 
-/// Whether a field, a modal dialog or a popup needs the keys.
-pub(super) fn needs_keys(ctx: &Context) -> bool {
-    let is_modal = || ctx.memory(|memory| memory.top_modal_layer().is_some());
-    ctx.text_edit_focused() || is_modal() || egui::Popup::is_any_open(ctx)
-}
-
-/// Consumes the Escape key unless something else needs it; returns whether it was pressed.
-pub(super) fn take_escape(ctx: &Context) -> bool {
-    !needs_keys(ctx) && ctx.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape))
-}
-
 /// Places a window in the middle of the screen, at most as large as that.
 pub(super) fn centred<'w>(ctx: &Context, size: Vec2) -> impl FnOnce(Window<'w>) -> Window<'w> + use<'w> {
     let screen = ctx.content_rect();
@@ -336,9 +325,6 @@ impl Help {
             ui.add_space(6.0);
             ui.label("Licence: MIT or Apache 2.0. The typeface is derived from Inter, SIL Open Font License.");
         });
-        if (self.keys || self.optimizer.is_some() || self.about) && take_escape(ctx) {
-            *self = Help::default();
-        }
     }
 }
 

@@ -6,7 +6,7 @@ use egui::{Button, Color32, Context, Grid, Id, Label, RichText, ScrollArea, Text
 use valleyscope_engine::spec_error::SpecError;
 use valleyscope_engine::terminal_escape::shortened;
 use valleyscope_experiments::difference::{DifferenceRow, DifferenceTable, SettingColumn};
-use valleyscope_experiments::preset::{BuiltIn, Library, Preset, PresetError, UserPreset, built_ins};
+use valleyscope_experiments::preset::{BuiltIn, Library, ListedSetting, Preset, PresetError, UserPreset, built_ins};
 
 use super::actions::{Action, Requests};
 use super::editor::PresetDraft;
@@ -251,10 +251,10 @@ impl ComparePresets {
             ui.add_space(4.0);
             let can = self.chosen.len() > 1;
             let button = ui.add_enabled(can, Button::new("Show differences"));
-            button.on_disabled_hover_text("Choose two presets or more.").clicked()
+            button.on_disabled_hover_text("Choose two presets or more").clicked()
         });
         ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-            self.entry(ui, Choice::Draft, "The settings under the controls");
+            self.entry(ui, Choice::Draft, "The present settings");
             let own = catalog.own.as_deref().unwrap_or_default();
             for UserPreset { path, preset, .. } in own {
                 if let Ok(preset) = preset {
@@ -283,15 +283,17 @@ impl ComparePresets {
     }
 }
 
+/// The settings of presets, without those of the view and the keys of random streams, which no control shows.
 fn preset_columns(chosen: &[Choice], draft: &Preset, own: &[UserPreset]) -> Vec<SettingColumn> {
-    let column = |name: &str, preset: &Preset| Some(SettingColumn::new(name, preset.listed_settings()));
+    let column = |preset: &Preset| {
+        let is_shown = |it: &ListedSetting| it.path != "id" && !it.path.starts_with("view");
+        let settings = preset.listed_settings().into_iter().filter(is_shown).collect();
+        Some(SettingColumn::new(preset.title(), settings))
+    };
     let of_choice = |choice: &Choice| match choice {
-        Choice::Draft => column(draft.title(), draft),
-        Choice::BuiltIn(name) => column(name, &built_ins().iter().find(|built_in| built_in.name == *name)?.preset),
-        Choice::Own(path) => {
-            let preset = own.iter().find(|own| own.path == *path)?.preset.as_ref().ok()?;
-            column(&path.file_stem()?.to_string_lossy(), preset)
-        }
+        Choice::Draft => column(draft),
+        Choice::BuiltIn(name) => column(&built_ins().iter().find(|built_in| built_in.name == *name)?.preset),
+        Choice::Own(path) => column(own.iter().find(|own| own.path == *path)?.preset.as_ref().ok()?),
     };
     chosen.iter().filter_map(of_choice).collect()
 }
@@ -310,7 +312,7 @@ pub(crate) fn show_differences(ctx: &Context, shown: &mut Option<DifferenceTable
     let id = Id::unique(("differences", table.names.len()));
     let placed = messages::centred(ctx, vec2(table_width(ctx, table), 420.0));
     show_window(ctx, "Differences", &mut is_open, |window| placed(window).id(id), |ui| show_table(ui, table));
-    if !is_open || messages::take_escape(ctx) {
+    if !is_open {
         *shown = None;
     }
 }
@@ -342,7 +344,7 @@ fn show_table(ui: &mut Ui, table: &DifferenceTable) {
             ui.weak(format!("{}.", table.equal_text()));
         });
     });
-    ScrollArea::both().auto_shrink(false).show(ui, |ui| {
+    ScrollArea::both().id_salt(&table.names).auto_shrink(false).show(ui, |ui| {
         Grid::new(("differences", table.names.len())).striped(true).spacing(vec2(SPACING, 5.0)).show(ui, |ui| {
             ui.label("");
             for name in &table.names {

@@ -137,7 +137,10 @@ impl TrainingPanel {
 fn show(ui: &mut Ui, result: &GridResult, is_parallel: bool) {
     let [finished, all] = result.counts;
     let count = if finished < all { format!("{finished} of {all} runs have finished. ") } else { String::new() };
-    let marks = if is_parallel { "" } else { ", with the standard error over seeds; rings mark the best" };
+    let marks = match is_parallel {
+        true => "; the thick line is the best",
+        false => ", with the standard error over seeds; rings mark the best",
+    };
     let about = format!("{count}Last {}{marks}", result.result.title);
     ui.add(Label::new(RichText::new(about).small().weak()).wrap());
     if !is_parallel {

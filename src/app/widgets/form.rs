@@ -8,9 +8,9 @@ use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::style::ScrollStyle;
 use egui::text::LayoutJob;
 use egui::{
-    Align, Button, Checkbox, CollapsingHeader, Color32, ComboBox, Context, Frame, Id, IntoAtoms, Label, Layout, Margin,
-    PopupCloseBehavior, RadioButton, Rect, Response, RichText, ScrollArea, Stroke, StrokeKind, TextFormat, TextStyle,
-    Ui, Widget, WidgetText, Window, vec2,
+    Align, Button, Checkbox, CollapsingHeader, Color32, ComboBox, Context, Frame, Id, IntoAtoms, Key, Label, Layout,
+    Margin, Modifiers, PopupCloseBehavior, RadioButton, Rect, Response, RichText, ScrollArea, Stroke, StrokeKind,
+    TextFormat, TextStyle, Ui, Widget, WidgetText, Window, vec2,
 };
 
 use super::icons::{Icon, icon_button};
@@ -56,7 +56,19 @@ pub(crate) fn show_window<'w, R>(
         ui.add_space(4.0);
         contents(ui)
     });
+    *is_open &= !take_escape(ctx);
     shown?.inner
+}
+
+/// Whether a field, a modal dialog or a popup needs the keys.
+pub(crate) fn needs_keys(ctx: &Context) -> bool {
+    let is_modal = || ctx.memory(|memory| memory.top_modal_layer().is_some());
+    ctx.text_edit_focused() || is_modal() || egui::Popup::is_any_open(ctx)
+}
+
+/// Consumes the Escape key unless something else needs it; returns whether it was pressed.
+pub(crate) fn take_escape(ctx: &Context) -> bool {
+    !needs_keys(ctx) && ctx.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape))
 }
 
 /// Shows a row with a name and a control.

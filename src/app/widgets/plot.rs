@@ -336,7 +336,9 @@ impl ShownPlot {
         let ends = curves.iter().map(|curve| self.transform.position_from_point(&curve.end.into()));
         let ends: Vec<_> = ends.collect();
         let heights: Vec<f32> = ends.iter().map(|end| end.y).collect();
-        let Some(heights) = spread(&heights, line, frame.y_range()) else { return };
+        // Between the buttons above the plot and the labels of its axis.
+        let room = Rangef::new(frame.top() + 0.3 * line, frame.bottom() - 0.3 * line);
+        let Some(heights) = spread(&heights, 0.85 * line, room) else { return };
         let area = frame.with_max_x(frame.right() + gutter).expand2(vec2(0.0, 0.5 * line));
         let painter = ui.painter().with_clip_rect(area.intersect(ui.clip_rect()));
         for ((curve, end), height) in curves.iter().zip(ends).zip(heights) {

@@ -307,8 +307,11 @@ impl Figure {
             marks: marks.iter().enumerate().map(mark).collect(),
         });
         figure.about.programs = vec![format!("{CREATOR}, seed {}", trajectories.spec().seed)];
-        figure.legend.extend(note_of_band(trajectories, plots.band).map(|text| Swatch { color: None, text }));
-        figure.legend.extend(notes.into_iter().map(|text| Swatch { color: None, text }));
+        let titles =
+            trajectories.runs.iter().zip(["solid", "dashed", "dotted", "dash-dotted"]).filter(|_| is_side_by_side);
+        let titles = titles.map(|(run, line)| format!("{} ({line})", run.title));
+        let notes = note_of_band(trajectories, plots.band).into_iter().chain(titles).chain(notes);
+        figure.legend.extend(notes.map(|text| Swatch { color: None, text }));
         figure
     }
 }

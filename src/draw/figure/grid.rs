@@ -33,8 +33,9 @@ impl Figure {
         let Figure { about, .. } = Figure::grid(result, specs);
         let diverged = result.rows.iter().filter(|(_, result)| !result.mean.is_finite()).count();
         let note = |text: String| Swatch { color: None, text };
-        let legend = (diverged > 0).then(|| note(format!("without {diverged} combinations that diverged")));
-        Figure { about, content: Arc::new(ParallelAxes::of(result)), legend: legend.into_iter().collect() }
+        let without = (diverged > 0).then(|| note(format!("without {diverged} combinations that diverged")));
+        let legend = [note("the thick line is the best".to_owned())].into_iter().chain(without).collect();
+        Figure { about, content: Arc::new(ParallelAxes::of(result)), legend }
     }
 }
 

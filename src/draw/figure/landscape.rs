@@ -16,7 +16,7 @@ use valleyscope_experiments::view::{
 use super::page::{Content, Figure, GAP, KEY, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, PAGE_MM, WIDE};
 use super::trajectories::{Ensemble, TracedRun, Trajectories, pens};
 use crate::draw::axis::{Axis, ColorBar};
-use crate::draw::canvas::{Canvas, LINE, MapImage, Style, area, rgb};
+use crate::draw::canvas::{Canvas, LINE, MapImage, Style, area, rgb, scales};
 use crate::draw::curves::{CURVE_WIDTH, CurveAxis, CurveLines, CurvePlot, draw_key, names_at_ends};
 use crate::draw::diagnostics::middle;
 use crate::draw::landscape::{
@@ -426,7 +426,7 @@ impl LandscapePlot {
         self.draw_on(&LandscapePainter { canvas: &canvas.clipped(panel), ..painter });
         match (axes, labelled) {
             (Some(axes), _) => painter.draw_space_axes(&axes),
-            (None, Some(labelled)) => painter.draw_plane_axes(labelled, None),
+            (None, Some(labelled)) => painter.draw_plane_axes(labelled, None, false),
             (None, None) => {}
         }
     }
@@ -459,13 +459,15 @@ impl LandscapePlot {
             }
         }
         painter.draw_start(self.start, self.spread);
-        for track in &self.tracks {
-            // Ends are the result of the figure, and drawn in full also behind a hill.
-            let last = track.mean.last().filter(|[x, y]| x.is_finite() && y.is_finite());
-            if let Some(mark) = last.and_then(|last| projection.mark(*last)) {
-                let (at, radius) = (mark.on(panel), RADIUS * canvas.style.em);
-                canvas.marker(track.marker, at, radius, rgb(track.color), Color32::BLACK);
-            }
+        // Ends are the result of the figure, and drawn in full also behind a hill.
+        let end = |track: &Ensemble| {
+            let last = track.mean.last().filter(|[x, y]| x.is_finite() && y.is_finite())?;
+            Some((track.marker, rgb(track.color), projection.mark(*last)?.on(panel)))
+        };
+        let ends: Vec<_> = self.tracks.iter().filter_map(end).collect();
+        let nested = scales(&ends.iter().map(|(.., at)| *at).collect::<Vec<_>>());
+        for ((marker, color, at), scale) in ends.into_iter().zip(nested) {
+            canvas.marker(marker, at, scale * RADIUS * canvas.style.em, color, Color32::BLACK);
         }
     }
 
@@ -524,12 +526,10 @@ impl Content for LandscapeFigure {
             if is_named && index == 0 {
                 curves.draw_names(canvas, horizontal, &self.names, *panel);
             }
-            for (index, end) in ends {
-                let at = curves.at(horizontal, *panel, *end);
-                if panel.expand(0.01).contains(at) {
-                    self.draw_marker(canvas, at, *index);
-                }
-            }
+            let ends = ends.iter().map(|(index, end)| (*index, curves.at(horizontal, *panel, *end)));
+            let ends: Vec<(usize, Pos2)> = ends.filter(|(_, at)| panel.expand(0.01).contains(*at)).collect();
+            let nested = scales(&ends.iter().map(|(_, at)| *at).collect::<Vec<_>>());
+            ends.iter().zip(nested).for_each(|((index, at), scale)| self.draw_marker(canvas, *at, scale, *index));
         }
         let lowest = panels.iter().chain(&plots).map(|panel| panel.bottom()).fold(y, f32::max);
         Some(lowest + Axis::depth(em))
@@ -547,7 +547,7 @@ impl Content for LandscapeFigure {
         let (key, width) = (&self.keys[index], KEY * canvas.style.em);
         draw_key(canvas, from, width, key.pen);
         if let Some(marker) = key.marker {
-            self.draw_marker(canvas, from + vec2(width / 2.0, 0.0), marker);
+            self.draw_marker(canvas, from + vec2(width / 2.0, 0.0), 1.0, marker);
         }
     }
 
@@ -560,9 +560,9 @@ impl Content for LandscapeFigure {
 }
 
 impl LandscapeFigure {
-    fn draw_marker(&self, canvas: &Canvas, at: Pos2, index: usize) {
+    fn draw_marker(&self, canvas: &Canvas, at: Pos2, scale: f32, index: usize) {
         let (marker, fill) = self.markers[index];
-        canvas.marker(marker, at, RADIUS * canvas.style.em, fill, canvas.color(self.names[index].1));
+        canvas.marker(marker, at, scale * RADIUS * canvas.style.em, fill, canvas.color(self.names[index].1));
     }
 
     /// Arranges the plots beside the landscape, with the same total height, if there is room, else below it.

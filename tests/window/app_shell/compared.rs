@@ -269,7 +269,7 @@ fn the_settings_in_which_chosen_runs_differ_are_listed() {
 fn presets_and_the_settings_under_the_controls_are_compared() {
     let mut app = App::plain();
     app.set_slider("Noise σ", 2.0);
-    app.menu("Presets", "Differences…");
+    app.menu("Presets", "Compare presets…");
     app.settle();
     assert!(!is_enabled(&app, "Show differences"), "only the settings under the controls are chosen");
     app.click(Role::CheckBox, "Adam starves where Signum goes on (Fig. 1c) (fig1c)");

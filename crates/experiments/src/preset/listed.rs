@@ -171,7 +171,13 @@ fn plain(value: &str) -> String {
 }
 
 /// Labels that no table has.
-const OTHERS: [(&str, &str); 4] = [
+const OTHERS: [(&str, &str); 10] = [
+    ("simulations[1].set", "Simulation B"),
+    ("simulations[2].set", "Simulation C"),
+    ("simulations[3].set", "Simulation D"),
+    ("schedule.warmup", "Warm-up"),
+    ("schedule.decay", "Schedule of η"),
+    ("enabled", "Simulated"),
     ("rows.of", "Rows: what varies"),
     ("columns.of", "Columns: what varies"),
     ("changes", "Recorded changes"),

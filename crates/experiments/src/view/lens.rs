@@ -90,9 +90,8 @@ impl Lens {
     /// A label such as "× 64 against u" beside the name of the second axis.
     pub fn stretch_label(&self) -> Option<String> {
         let stretch = if self.stretch < 1.0 { 1.0 / self.stretch } else { self.stretch };
-        let sign = if self.stretch < 1.0 { "÷" } else { "×" };
-        let first = if self.axes == LensAxes::Principal { "the 1st" } else { self.names()[0] };
-        (!self.is_none()).then(|| format!("{sign} {stretch:.0} against {first}"))
+        let is = if self.stretch < 1.0 { "shrunk" } else { "stretched" };
+        (!self.is_none()).then(|| format!("{is} {stretch:.0}×"))
     }
 
     /// The camera that shows these ranges of both coordinates on a canvas of this aspect, width over height.

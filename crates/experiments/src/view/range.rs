@@ -213,6 +213,7 @@ pub fn across(extent: Option<Extent>) -> Extent {
     const MARGIN: f64 = 0.02;
     match extent {
         Some([low, high]) if high > low => [low - MARGIN * (high - low), high + MARGIN * (high - low)],
+        Some([only, _]) if only > 0.0 => [0.0, (1.0 + MARGIN) * only],
         Some([only, _]) => [only - 0.5, only + 0.5],
         None => [0.0, 1.0],
     }

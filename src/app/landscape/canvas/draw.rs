@@ -21,7 +21,7 @@ use crate::app::landscape::live::Live;
 use crate::app::widgets::icons::{color_of, draw_marker, marker_of, rgb_of};
 use crate::app::widgets::plot::has_readouts;
 use crate::app::widgets::theme;
-use crate::draw::{Canvas, LandscapePainter, Projection, SpaceProjection, marker_shape, polylines, space_axes};
+use crate::draw::{Canvas, LandscapePainter, Projection, SpaceProjection, marker_shape, polylines, scales, space_axes};
 use crate::gpu::{EnsembleKey, EnsembleStyle, Scene, SpaceScene};
 use crate::player::{EnsembleView, trail_columns};
 
@@ -159,7 +159,7 @@ impl LandscapePanel {
         };
         draw_run_away_note(ui, layout, spec, left_out);
         if layout.has_axes && matches!(projection, Projection::Plane(_)) {
-            on(&outside).draw_plane_axes(layout.labelled, layout.title.filter(|_| is_inset));
+            on(&outside).draw_plane_axes(layout.labelled, layout.title, is_inset);
         }
         if let Some(legend) = legend {
             legend.show(ui, canvas, document, live);
@@ -290,13 +290,6 @@ fn draw_glyphs(
 const MEAN_RADIUS: f32 = 4.5;
 /// The factor of the radius for branches.
 const BRANCH_MEAN_RADIUS: f32 = 0.8;
-/// The distance between means, in points, from which ensembles do not hide each other.
-const APART: f32 = 8.0;
-/// The factors of the sizes of an ensemble's marks for each ensemble drawn above it and below it at the same position.
-const GROWTH: f32 = 1.6;
-const SHRINKAGE: f32 = 0.75;
-/// The limits of the factor for many ensembles at the same position.
-const SCALES: std::ops::RangeInclusive<f32> = 0.6..=2.2;
 
 /// The width of the light rim and the dark outline of a marker together, on each side of its edge, in points.
 const RIM: f32 = 3.6;
@@ -356,18 +349,6 @@ fn ensemble_means(live: &Live, session: usize, projection: &Projection, canvas: 
         mean.scale = scale;
     }
     means
-}
-
-/// Returns the scales of marks in the order in which they are drawn: those below others grow and those above shrink,
-/// the more the nearer they are.
-fn scales(positions: &[Pos2]) -> Vec<f32> {
-    let near = |a: Pos2, b: Pos2| (1.0 - a.distance(b) / APART).max(0.0);
-    let scale = |(index, &position): (usize, &Pos2)| {
-        let count = |others: &[Pos2]| others.iter().map(|&other| near(position, other)).sum::<f32>();
-        let factor = SHRINKAGE.powf(count(&positions[..index])) * GROWTH.powf(count(&positions[index + 1..]));
-        factor.clamp(*SCALES.start(), *SCALES.end())
-    };
-    positions.iter().enumerate().map(scale).collect()
 }
 
 /// Names the ensembles that have run away out of view: above the canvas, where the note covers nothing, or at the lower
@@ -450,25 +431,6 @@ fn draw_title(ui: &mut Ui, area: Rect, title: &str, index: usize, can_be_clicked
 
 #[cfg(test)]
 mod tests {
-    use egui::pos2;
-
-    use super::scales;
-
-    #[test]
-    fn marks_at_one_place_are_nested_and_others_keep_their_size() {
-        let here = pos2(100.0, 50.0);
-        assert_eq!(scales(&[here, pos2(140.0, 50.0)]), [1.0, 1.0]);
-        let nested = scales(&[here, pos2(300.0, 50.0), here]);
-        assert!(nested[0] > 2.0 * nested[2] && nested[1] == 1.0, "{nested:?}");
-        let near = scales(&[here, pos2(104.0, 50.0)]);
-        assert!(near[0] < nested[0] && near[0] > 1.0, "{near:?}");
-        let many = scales(&[here; 16]);
-        assert!(many.iter().all(|scale| (0.6..=2.2).contains(scale)), "{many:?}");
-    }
-}
-
-#[cfg(test)]
-mod marks_tests {
     use egui::{Rect, pos2, vec2};
 
     use super::run_away_area;

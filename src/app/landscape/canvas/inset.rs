@@ -152,7 +152,8 @@ impl LandscapePanel {
             return inset;
         }
         if document.view.is_in_space() {
-            return Inset { at: [0.0; 2], size: [1.0 / 3.0; 2] };
+            // Above the name of the vertical axis.
+            return Inset { at: [0.0; 2], size: [1.0 / 3.0, 0.29] };
         }
         let (spec, plane) =
             (document.spec(index), Viewport { camera: framing.camera(), size_px: canvas.size().into() });

@@ -119,6 +119,8 @@ fn rows(document: &Document, live: &Live) -> Vec<Row> {
         let named = |view| Some((names[position(spec, view)?].clone(), view));
         live.session(index).into_iter().flat_map(|session| &session.ensembles).filter_map(named).collect()
     };
+    // Several values have less room.
+    let digits = if specs.len() > 1 { 3 } else { 4 };
     let all: Vec<Vec<_>> = specs.iter().enumerate().map(of_simulation).collect();
     let mut rows: Vec<Row> = Vec::new();
     for ((name, view), spec) in all.iter().zip(&specs).flat_map(|(of, spec)| of.iter().map(move |it| (it, spec))) {
@@ -126,8 +128,9 @@ fn rows(document: &Document, live: &Live) -> Vec<Row> {
         if rows.iter().any(|row| (row.id, &row.name) == (id, name)) {
             continue;
         }
-        let same =
-            |of: &Vec<(String, &EnsembleView)>| of.iter().find(|it| (it.1.optimizer, &it.0) == (id, name)).map(texts);
+        let same = |of: &Vec<(String, &EnsembleView)>| {
+            of.iter().find(|it| (it.1.optimizer, &it.0) == (id, name)).map(|it| texts(it.1, digits))
+        };
         let texts: Vec<Option<[String; 3]>> = all.iter().map(same).collect();
         let text = |text: &Option<[String; 3]>, part: usize| text.as_ref().map_or("–", |text| &text[part]).to_owned();
         let joined = |part| texts.iter().map(|it| text(it, part)).collect::<Vec<_>>().join("\n");
@@ -165,8 +168,8 @@ fn shown_mean(view: &EnsembleView) -> Option<f64> {
 }
 
 /// Formats the value of a row, the mean loss, and the number of diverged particles, if there are any.
-fn texts((_, view): &(String, &EnsembleView)) -> [String; 3] {
-    let loss = if shown_mean(view) == Some(0.0) { "0".to_owned() } else { significant(view.sample.loss.mean, 4) };
+fn texts(view: &EnsembleView, digits: usize) -> [String; 3] {
+    let loss = if shown_mean(view) == Some(0.0) { "0".to_owned() } else { significant(view.sample.loss.mean, digits) };
     // A mean over particles of which some are not finite adds nothing to the mark.
     let (value, diverged) = match view.sample.diverged {
         0 => (loss.clone(), String::new()),

@@ -22,7 +22,7 @@ const BRANCH_WIDTH: f32 = 1.1;
 const MARK_DASH: [f32; 2] = [4.0, 2.47];
 
 /// The height of a strip above a plot that shows who is ahead, in heights of small letters.
-const STRIP: f32 = 1.3;
+pub(super) const STRIP: f32 = 1.3;
 /// The height of the lowest plot that has a strip, in heights of small letters.
 const LOWEST_WITH_STRIP: f32 = 2.0;
 const STRIP_OPACITY: f32 = 0.3;
@@ -99,8 +99,10 @@ impl ChartLead {
         format!("{who} ahead from step {from} to {to}")
     }
 
-    fn caption(&self) -> String {
-        if self.names.is_empty() { "no clear leader".to_owned() } else { self.names.join(" ≈ ") }
+    /// The caption in the strip of a simulation, whose letter ends the names among several.
+    fn caption(&self, letter: &str) -> String {
+        let names: Vec<&str> = self.names.iter().map(|name| name.strip_suffix(letter).unwrap_or(name)).collect();
+        if names.is_empty() { "no clear leader".to_owned() } else { names.join(" ≈ ") }
     }
 }
 
@@ -257,7 +259,7 @@ impl Chart<'_> {
                 let part = Rect::from_x_y_ranges(from..=to, top..=top + height);
                 painter.rect_filled(part, 0.0, color.gamma_multiply(STRIP_OPACITY));
             }
-            let (caption, center) = (lead.caption(), pos2(0.5 * (from + to), area.center().y));
+            let (caption, center) = (lead.caption(letter), pos2(0.5 * (from + to), area.center().y));
             if text_width(ui, font, &caption) + CAPTION_GAP < to - from {
                 painter.text(center, Align2::CENTER_CENTER, caption, font.clone(), ui.visuals().strong_text_color());
             }
@@ -449,9 +451,10 @@ mod tests {
         };
         let both = of(&["Signum", "FOCUS"]);
         assert_eq!(both.description(), "Signum and FOCUS are ahead from step 10 to 1\u{2009}200");
-        assert_eq!(both.caption(), "Signum ≈ FOCUS");
-        assert_eq!(of(&["Adam"]).caption(), "Adam");
+        assert_eq!(both.caption(""), "Signum ≈ FOCUS");
+        assert_eq!(of(&["Adam A", "Signum A"]).caption(" A"), "Adam ≈ Signum");
+        assert_eq!(of(&["Adam"]).caption(""), "Adam");
         assert!(of(&[]).description().starts_with("No optimizer is clearly ahead"));
-        assert_eq!(of(&[]).caption(), "no clear leader");
+        assert_eq!(of(&[]).caption(""), "no clear leader");
     }
 }

@@ -7,7 +7,7 @@ mod toolbar;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chart::{BranchSeries, Chart, ChartLead, ChartMark, ChartSeries, pointed_at};
+use chart::{BranchSeries, Chart, ChartLead, ChartMark, ChartSeries, STRIP, pointed_at};
 pub(super) use data::TableContents;
 use data::{DiagnosticsHistory, EnsembleHistory};
 use egui::{Color32, Rect, Sense, TextStyle, Ui, Vec2, vec2};
@@ -285,9 +285,11 @@ impl DiagnosticsPanel {
         let area = ui.available_rect_before_wrap();
         let columns = columns_for(metrics.len(), area.size(), least);
         let rows = metrics.len().div_ceil(columns);
+        // The row of the plot with the strips is higher by these.
+        let strips = STRIP * TextStyle::Small.resolve(ui.style()).size * self.curves.leads.len() as f32;
         let cell = vec2(
             (area.width() - GAP * (columns - 1) as f32) / columns as f32,
-            ((area.height() - GAP * (rows - 1) as f32) / rows as f32).max(least),
+            ((area.height() - strips - GAP * (rows - 1) as f32) / rows as f32).max(least),
         );
         let x = self.zoom.x.unwrap_or_else(|| self.whole_run());
         let host = metrics.iter().position(|metric| *metric == DiagnosticMetric::Loss).unwrap_or_default();
@@ -296,13 +298,15 @@ impl DiagnosticsPanel {
         let mut hover = None;
         egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
             let (whole, _) = ui.allocate_exact_size(
-                vec2(area.width(), cell.y * rows as f32 + GAP * (rows - 1) as f32),
+                vec2(area.width(), strips + cell.y * rows as f32 + GAP * (rows - 1) as f32),
                 Sense::hover(),
             );
             for (index, &metric) in metrics.iter().enumerate() {
                 let (row, column) = (index / columns, index % columns);
-                let offset = vec2(column as f32 * (cell.x + GAP), row as f32 * (cell.y + GAP));
-                let rect = Rect::from_min_size(whole.min + offset, cell);
+                let [above, own] =
+                    [row > host / columns, row == host / columns].map(|is| if is { strips } else { 0.0 });
+                let offset = vec2(column as f32 * (cell.x + GAP), row as f32 * (cell.y + GAP) + above);
+                let rect = Rect::from_min_size(whole.min + offset, cell + vec2(0.0, own));
                 let shown = ui
                     .scope_builder(egui::UiBuilder::new().id_salt(metric.key()).max_rect(rect), |ui| {
                         self.cell(ui, (index, metric), (x, gutter), index == host, document, live)
