@@ -82,9 +82,9 @@ fn rule_summary(kind: RuleKind) -> String {
     text +=
         "\nA step, with the parameter θ, its gradient g, the learning rate η and the number of the step t from 1:\n";
     text += &formula_lines(&summary.formulas);
-    for Variant { of, choice, formulas } in &summary.variants {
-        write!(text, "\n{}: {} ({} = {})\n", of.label, choice.label, of.key, choice.key)
-            .expect("a text can be written");
+    for variant in &summary.variants {
+        let Variant { of, choice, formulas } = variant;
+        write!(text, "\n{} ({} = {})\n", variant.title(), of.key, choice.key).expect("a text can be written");
         text += &formula_lines(formulas);
     }
     if !states.is_empty() {

@@ -342,8 +342,12 @@ pub(crate) fn short_name(name: &str) -> &str {
 /// Returns the names at the ends of curves: the parts before the settings, or the whole names if some parts are equal.
 pub(crate) fn names_at_ends(names: &[(String, Pen)]) -> Vec<&str> {
     let whole = || names.iter().map(|(name, _)| name.as_str());
-    let is_distinct = whole().map(short_name).collect::<BTreeSet<_>>().len() == names.len();
-    whole().map(|name| if is_distinct { short_name(name) } else { name }).collect()
+    let is_short = differ_without_settings(whole());
+    whole().map(|name| if is_short { short_name(name) } else { name }).collect()
+}
+
+pub(crate) fn differ_without_settings<'n>(names: impl Iterator<Item = &'n str> + Clone) -> bool {
+    names.clone().map(short_name).collect::<BTreeSet<_>>().len() == names.count()
 }
 
 /// Returns the heights of names as high as a `line`, within a range and as near as possible to the wanted heights, in

@@ -41,7 +41,7 @@ pub use svg::{FigureError, Format, Svg};
 pub(crate) use axis::{Axis, ColorBar, LABEL_GAP, Parts, Side, TICK};
 pub(crate) use canvas::{Canvas, LINE, Style, WHOLE, against, marker_corners, marker_shape, polylines, rgb, scales};
 pub(crate) use contours::Grid;
-pub(crate) use curves::{Fit, Part, band_shape, parts, short_name, spread, y_in_view};
+pub(crate) use curves::{Fit, Part, band_shape, differ_without_settings, parts, short_name, spread, y_in_view};
 pub(crate) use diagnostics::{diagnostic_scale, middle, range_in_view};
 pub(crate) use fonts::{FallbackFonts, blank_warning, install_font};
 pub(crate) use grid_plots::GridPlots;

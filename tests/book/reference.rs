@@ -195,8 +195,9 @@ fn optimizer(kind: RuleKind) -> String {
     let RuleInfo { name, source, states, hyperparameters, .. } = summary.info();
     let mut text = format!("## {name}\n\nIn presets `{}`. Source: {}.\n\n", kind.key(), linked(source));
     text += &formulas("step", &summary.formulas);
-    for Variant { of, choice, formulas: differing } in &summary.variants {
-        text += &format!("{}: {} (`{}: {}`). {}\n\n", of.label, choice.label, of.key, choice.key, escaped(choice.help));
+    for variant in &summary.variants {
+        let Variant { of, choice, formulas: differing } = variant;
+        text += &format!("{} (`{}: {}`). {}\n\n", variant.title(), of.key, choice.key, escaped(choice.help));
         text += &formulas("formula", differing);
     }
     if !states.is_empty() {

@@ -9,7 +9,7 @@ use egui::{
 };
 use valleyscope_engine::optimizer::{RuleKind, TypedRule};
 use valleyscope_experiments::view::formula::Formula;
-use valleyscope_experiments::view::rule_summary::{RuleSummary, Variant, defaults, values};
+use valleyscope_experiments::view::rule_summary::{RuleSummary, defaults, values};
 
 use super::menu::KeyGroup;
 use crate::app::widgets::form::{WINDOW_MARGIN, show_window, take_escape, visible_scroll_bar};
@@ -325,6 +325,9 @@ impl Help {
             ui.add_space(6.0);
             ui.label("Licence: MIT or Apache 2.0. The typeface is derived from Inter, SIL Open Font License.");
         });
+        if (self.keys || self.optimizer.is_some() || self.about) && take_escape(ctx) {
+            *self = Help::default();
+        }
     }
 }
 
@@ -409,10 +412,10 @@ fn optimizer(ui: &mut Ui, kind: RuleKind) {
     ui.add_space(8.0);
     ui.weak("A step, with the parameter θ, its gradient g, the learning rate η and the number of the step t from 1");
     lines(ui, &summary.formulas);
-    for Variant { of, choice, formulas } in &summary.variants {
+    for variant in &summary.variants {
         ui.add_space(8.0);
-        ui.weak(format!("{}: {}", of.label, choice.label)).on_hover_text(choice.help);
-        lines(ui, formulas);
+        ui.weak(variant.title()).on_hover_text(variant.choice.help);
+        lines(ui, &variant.formulas);
     }
     ui.add_space(8.0);
     ui.weak("Hyperparameters besides the learning rate, with their defaults");

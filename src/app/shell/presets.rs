@@ -14,7 +14,7 @@ use super::files::FileContent;
 use super::jobs::Job;
 use super::messages;
 use super::thumbnails::Thumbnails;
-use crate::app::widgets::form::{check_box, show_window};
+use crate::app::widgets::form::{check_box, show_window, take_escape};
 use crate::app::widgets::theme::primary_button;
 
 pub(crate) struct PresetCatalog {
@@ -237,7 +237,7 @@ impl ComparePresets {
         show_window(ctx, "Compare presets", &mut is_open, placed, |ui| {
             is_asked = self.contents(ui, &groups(), catalog);
         });
-        self.is_open = is_open && !is_asked;
+        self.is_open = is_open && !is_asked && !take_escape(ctx);
         if is_asked {
             let own = catalog.own.as_deref().unwrap_or_default();
             let columns = preset_columns(&std::mem::take(&mut self.chosen), &draft(), own);
@@ -312,7 +312,7 @@ pub(crate) fn show_differences(ctx: &Context, shown: &mut Option<DifferenceTable
     let id = Id::unique(("differences", table.names.len()));
     let placed = messages::centred(ctx, vec2(table_width(ctx, table), 420.0));
     show_window(ctx, "Differences", &mut is_open, |window| placed(window).id(id), |ui| show_table(ui, table));
-    if !is_open {
+    if !is_open || take_escape(ctx) {
         *shown = None;
     }
 }

@@ -20,7 +20,7 @@ use crate::app::widgets::number::TypedField;
 use crate::app::widgets::plot::{
     CurveEnd, LeavingCurve, PlotAxis, PlotFrame, PlotPainter, ShownPlot, Zoom, beyond, describe, names_width,
 };
-use crate::draw::{Fit, metric_scale, y_in_view};
+use crate::draw::{Fit, differ_without_settings, metric_scale, short_name, y_in_view};
 use crate::gpu::CurveSet;
 use crate::runs::{MetricAliases, proposals};
 
@@ -242,13 +242,17 @@ impl Charts {
         let x = self.zoom.x.unwrap_or(whole);
         let scales = [self.choices.x_scale(), self.choices.scale(info)];
         let horizontal = self.choices.horizontal;
-        let gutter = names_width(ui, groups.iter().map(|group| group.name.whole()), ui.available_width());
+        let names: Vec<String> = groups.iter().map(|group| group.name.whole()).collect();
+        let is_short = differ_without_settings(names.iter().map(String::as_str));
+        let names = names.iter().map(|name| at_end(name, is_short));
+        let gutter = names_width(ui, names, ui.available_width());
         let columns = (ui.available_width() - gutter - 60.0).max(50.0) as usize;
         let view = TrackView { horizontal, scales, x, columns };
         let y = self.zoom.y.get(&metric).copied();
         let level = self.time_to_loss.level(metric);
         let fit = self.fit(groups, info);
-        let chart = Chart { info, view, y, fit, curves: self.curves(groups, metric, view), level, hover, gutter };
+        let curves = self.curves(groups, metric, view);
+        let chart = Chart { info, view, y, fit, curves, level, hover, gutter, is_short };
         self.title(ui, groups, info);
         let shown = chart.show(ui, &mut self.cache, metric);
         if chart.curves.is_empty() {
@@ -389,6 +393,12 @@ pub(super) struct Chart<'a> {
     pub hover: Option<f64>,
     /// The width beside the curves for their names; 0 without names.
     pub gutter: f32,
+    /// Whether the names at the ends of curves have no settings.
+    pub is_short: bool,
+}
+
+fn at_end(name: &str, is_short: bool) -> String {
+    if is_short { short_name(name) } else { name }.to_owned()
 }
 
 impl Chart<'_> {
@@ -421,7 +431,8 @@ impl Chart<'_> {
                 let end = *line.take_while(|[at, _]| *at <= x[1]).last()?;
                 let is_in_view = end[0] >= x[0] && (y[0]..=y[1]).contains(&end[1]);
                 let color = color(curve.group.pen, canvas.theme).gamma_multiply(curve.opacity);
-                is_in_view.then(|| CurveEnd { name: curve.group.name.whole(), color, end })
+                let name = at_end(&curve.group.name.whole(), self.is_short);
+                is_in_view.then_some(CurveEnd { name, color, end })
             };
             shown.name_ends(ui, self.gutter, &self.curves.iter().filter_map(end).collect::<Vec<_>>());
         }

@@ -56,7 +56,6 @@ pub(crate) fn show_window<'w, R>(
         ui.add_space(4.0);
         contents(ui)
     });
-    *is_open &= !take_escape(ctx);
     shown?.inner
 }
 

@@ -318,8 +318,8 @@ fn along_the_valley_the_axes_are_u_and_v_and_the_stretch_is_named() {
         assert!(texts.iter().any(|(text, ..)| *text == name), "no axis {name}");
     }
     assert!(texts.iter().all(|(text, ..)| !["x", "y"].contains(text)));
-    let stretch = texts.iter().find_map(|(text, ..)| text.strip_suffix(" against u")).expect("the stretch is named");
-    let stretch: f64 = stretch.trim_start_matches(['×', '÷', ' ']).parse().expect("a number");
+    let stretch = texts.iter().find_map(|(text, ..)| text.strip_prefix("stretched ")).expect("the stretch is named");
+    let stretch: f64 = stretch.trim_end_matches('×').parse().expect("a number");
     assert!(stretch.log2().fract() == 0.0, "{stretch}");
     // The final means are where the labels of the axes say.
     let mut simulation = Simulation::new(preset.spec().clone());

@@ -275,7 +275,7 @@ fn presets_and_the_settings_under_the_controls_are_compared() {
     app.click(Role::CheckBox, "Adam starves where Signum goes on (Fig. 1c) (fig1c)");
     app.button("Show differences");
     app.until("the table", |app| app.shows("settings are equal."));
-    for text in ["fig1c", "Plain, changed: σ = 2", "FOCUS / Signum: Rule"] {
+    for text in ["Adam starves where Signum goes on (Fig. 1c)", "Plain, changed: σ = 2", "FOCUS / Signum: Rule"] {
         assert!(app.shows(text), "{text}");
     }
 }

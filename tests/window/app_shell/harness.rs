@@ -263,7 +263,10 @@ impl App {
     pub fn choose(&mut self, field: &str, entry: &str) {
         self.click(Role::ComboBox, field);
         self.button(entry);
-        self.key(Key::Escape);
+        if egui::Popup::is_any_open(&self.harness.ctx) {
+            self.key(Key::Escape);
+        }
+        self.settle();
     }
 
     /// Chooses an entry of a setting's menu.

@@ -17,6 +17,7 @@ use super::harness::{App, Begin};
 use super::training::{
     begun, compare, finished, grid_loss, listed, open_results, open_tab, plotted, select, trained, trained_grid,
 };
+use super::training_presets::can_start;
 use super::worker::{at_work, end, ready};
 
 fn value(app: &App, field: &str) -> Option<String> {
@@ -164,6 +165,7 @@ fn a_fork_is_begun_from_a_run_and_undone_before() {
     app.button("Do not fork").settle();
     assert!(!app.shows(&line));
     fork(&mut app);
+    app.until("the worker's answer", can_start);
     app.button("Start the training");
     let new = at_work(&mut app, place.path(), 2);
     let mut reader = RunReader::new(new.clone());
@@ -210,6 +212,7 @@ fn a_run_that_cannot_be_forked_is_reported_at_the_start() {
     let mut app = shown(place.path(), &run);
     fork(&mut app);
     std::fs::remove_dir_all(run.path()).expect("it can be removed");
+    app.until("the worker's answer", can_start);
     app.button("Start the training");
     app.until("the refusal", |app| app.shows("It cannot be forked: there is no folder"));
     assert!(RunFolder::list(place.path()).expect("it can be read").is_empty(), "nothing is left of it");

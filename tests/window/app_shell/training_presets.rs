@@ -245,7 +245,7 @@ fn a_run_loses_a_name_made_of_other_settings() {
     assert_eq!(labels(&app), ["Signum, η 6e-4", "Signum, η 1e-4", "FOCUS, η 6e-4"]);
 }
 
-fn can_start(app: &App) -> bool {
+pub fn can_start(app: &App) -> bool {
     !app.harness.get_by_role_and_label(Role::Button, "Start the training").accesskit_node().is_disabled()
 }
 

@@ -28,7 +28,7 @@ hyperparameters! {
         .paper("0.2"),
     weight_decay: SettingInfo::weight_decay().paper("0.1"),
     /// The quantity that weight decay shrinks: θ or θ̂.
-    decay: SettingInfo::choice("Decay of", DECAY_TARGETS)
+    decay: SettingInfo::choice("Decay of the", DECAY_TARGETS)
         .help("What weight decay shrinks.")
         .paper("the parameters in its toy figures, the average in its training code")
         .defaults(0.0, DECAY_OF_AVERAGE),

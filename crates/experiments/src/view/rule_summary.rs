@@ -25,6 +25,14 @@ pub struct Variant {
     pub formulas: Vec<Formula>,
 }
 
+impl Variant {
+    /// Names the choice after its hyperparameter, whose label may be the beginning of a phrase.
+    pub fn title(&self) -> String {
+        let colon = if self.of.label.ends_with(" the") { "" } else { ":" };
+        format!("{}{colon} {}", self.of.label, self.choice.label)
+    }
+}
+
 impl RuleSummary {
     pub fn new(kind: RuleKind) -> RuleSummary {
         let usual = RuleSpec::on_plane(kind);

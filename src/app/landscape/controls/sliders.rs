@@ -7,7 +7,7 @@ use valleyscope_experiments::preset::LETTERS;
 
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
-use crate::app::widgets::form::{check_box, show_window};
+use crate::app::widgets::form::{check_box, show_window, take_escape};
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::app::widgets::number::TypedField;
 use crate::app::widgets::setting::{RowAction, set_motions};
@@ -219,7 +219,8 @@ impl SettingAnimations {
             self.add(live.chosen, slider, document);
             self.is_open = true;
         }
-        let mut is_open = self.is_open;
+        // A list in the window takes the key first.
+        let mut is_open = self.is_open && !take_escape(ctx);
         let at = ctx.content_rect().center_bottom() - vec2(0.0, 120.0);
         show_window(
             ctx,
