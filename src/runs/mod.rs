@@ -27,7 +27,6 @@ use valleyscope_experiments::view::ticks::RangeEdge;
 use valleyscope_runs::Better;
 
 pub use aliases::{MetricAliases, proposals};
-#[cfg(feature = "app")]
 pub(crate) use column::lower_first;
 pub use column::{Column, Columns, TableLayout};
 pub use compared::run_column;
