@@ -32,8 +32,8 @@ pub struct DiagnosticCurve {
 /// The position of a band's end at 0 or below on a logarithmic axis: below every number above 0.
 const FAR_BELOW: f64 = -1e3;
 
-/// A band without an end far below.
-fn within([low, high]: [f64; 2]) -> [f64; 2] {
+/// The part of a band that a range needs to hold: not an end far below.
+fn needed([low, high]: [f64; 2]) -> [f64; 2] {
     [if low > FAR_BELOW { low } else { high }, high]
 }
 
@@ -103,7 +103,7 @@ impl DiagnosticCurve {
         let points = || self.points().filter(|point| (from..=to).contains(&point.x));
         CurvePositions {
             line: points().map(|point| point.envelope).collect(),
-            around: points().filter_map(|point| point.band).map(within).collect(),
+            around: points().filter_map(|point| point.band).map(needed).collect(),
             end: points().last().filter(|_| !self.ends_early).map(|point| point.y),
         }
     }

@@ -10,6 +10,7 @@ use super::summary::Summary;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::widgets::form;
 use crate::app::widgets::form::with_quotes;
+use crate::app::widgets::icons::draw_marker;
 use crate::app::widgets::plot::{describe, readout};
 use crate::app::widgets::theme;
 use crate::draw::{Axis, Canvas, Figure, GridPlots, ParallelAxes};
@@ -165,8 +166,9 @@ fn legend(ui: &mut Ui, result: &GridResult) {
     ui.horizontal_wrapped(|ui| {
         for curve in &result.curves {
             let color = theme::drawing(ui, &TextStyle::Small).background;
-            let color = valleyscope_experiments::view::contrasting(curve.color, color);
-            ui.label(RichText::new("■").small().color(crate::draw::rgb(color)));
+            let color = crate::draw::rgb(valleyscope_experiments::view::contrasting(curve.color, color));
+            let (area, _) = ui.allocate_exact_size(vec2(12.0, 12.0), Sense::hover());
+            ui.painter().add(draw_marker(curve.marker, area.center(), 4.0, color, color));
             ui.label(RichText::new(&curve.name).small());
         }
     });
