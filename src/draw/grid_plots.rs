@@ -103,7 +103,8 @@ fn improvement(result: &GridResult) -> Option<GridPlot> {
         let improvement = Measured { value: PERCENT * value, error: PERCENT * error, is_best: false, edge: "" };
         Some(improvement).filter(|_| value.is_finite())
     };
-    let points = adam.points.iter().zip(&signum.points).map(of).collect();
+    let points: Vec<Option<Measured>> = adam.points.iter().zip(&signum.points).map(of).collect();
+    points.iter().find(|point| point.is_some())?;
     let title = format!("{} over {} (dashed: ±{NEGLIGIBLE} %)", signum.name, adam.name);
     let guides = vec![(0.0, Dash::Solid), (NEGLIGIBLE, Dash::Dashed), (-NEGLIGIBLE, Dash::Dashed)];
     let GridCurve { color, marker, .. } = *signum;

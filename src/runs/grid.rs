@@ -325,11 +325,15 @@ fn curves(
         let first = runs[group.shown[0]];
         let others = by.iter().filter(|column| *column != x && column.of(first).is_some());
         let mut name = others.map(|column| column.named(first, None)).collect::<Vec<_>>().join(", ");
-        // A single curve has the name of its optimizer, unless that varies along it.
-        let is_of_one = ![Some(x), best_over].iter().flatten().any(|column| column.field == OPTIMIZER);
+        // A single curve has the name of its optimizer, unless that varies along it. On an axis of optimizers, each has a
+        // curve of its own.
+        let is_of_one = best_over.is_none_or(|column| column.field != OPTIMIZER);
         let optimizer = first.text(OPTIMIZER).filter(|_| is_of_one);
+        let own = optimizer.as_deref().unwrap_or("all runs");
         if name.is_empty() {
-            name = optimizer.as_deref().unwrap_or("all runs").to_owned();
+            name = own.to_owned();
+        } else if x.field == OPTIMIZER {
+            name = format!("{own}, {name}");
         }
         let Some(tick) = x.of(first).and_then(|value| values.iter().position(|other| other == value)) else { continue };
         let index = curves.iter().position(|curve| curve.name == name).unwrap_or_else(|| {

@@ -250,7 +250,17 @@ impl OpenSheet {
                 let layout = Layout::top_down(Align::Center);
                 ui.scope_builder(UiBuilder::new().max_rect(room).layout(layout), |ui| ui.label(reason));
             }
-            Some((_, Ok(made))) => self.show_made(ui, inner, &made.preview),
+            Some((_, Ok(made))) => {
+                // What was made for other options is pale.
+                let opacity = if self.job.is_some() { 0.4 } else { 1.0 };
+                ui.scope(|ui| {
+                    ui.multiply_opacity(opacity);
+                    self.show_made(ui, inner, &made.preview);
+                });
+                if self.job.is_some() {
+                    ui.put(inner, Spinner::new().size(28.0));
+                }
+            }
         }
     }
 

@@ -198,7 +198,8 @@ fn keys(panes: &[LandscapePlot], names: &[(String, Pen)], ensembles: &[Ensemble]
     if panes.len() > 1 {
         let line = |(run, pane): (usize, &LandscapePlot)| {
             let pen = Pen::new(BLACK, 0).dashed(Dash::SIDE_BY_SIDE[run]);
-            Key { text: pane.title.clone(), pen, marker: None }
+            let text = if run > 0 { format!("{} (white markers)", pane.title) } else { pane.title.clone() };
+            Key { text, pen, marker: None }
         };
         keys.extend(panes.iter().enumerate().map(line));
     }
@@ -467,7 +468,7 @@ impl LandscapePlot {
         let ends: Vec<_> = self.tracks.iter().filter_map(end).collect();
         let nested = scales(&ends.iter().map(|(.., at)| *at).collect::<Vec<_>>());
         for ((marker, color, at), scale) in ends.into_iter().zip(nested) {
-            canvas.marker(marker, at, scale * RADIUS * canvas.style.em, color, Color32::BLACK);
+            canvas.marker(marker, at, scale.sqrt() * RADIUS * canvas.style.em, color, Color32::BLACK);
         }
     }
 
@@ -562,7 +563,7 @@ impl Content for LandscapeFigure {
 impl LandscapeFigure {
     fn draw_marker(&self, canvas: &Canvas, at: Pos2, scale: f32, index: usize) {
         let (marker, fill) = self.markers[index];
-        canvas.marker(marker, at, scale * RADIUS * canvas.style.em, fill, canvas.color(self.names[index].1));
+        canvas.marker(marker, at, scale.sqrt() * RADIUS * canvas.style.em, fill, canvas.color(self.names[index].1));
     }
 
     /// Arranges the plots beside the landscape, with the same total height, if there is room, else below it.

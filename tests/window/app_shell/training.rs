@@ -558,7 +558,7 @@ fn axes_of_results_are_chosen_and_parallel_ones_shown() {
     app.settle();
     assert_eq!(
         plotted(&app, "Plot of test loss over optimizer"),
-        "all runs Adam: 0.260 ± 0.010 at η 0.01, Signum: 0.210 ± 0.010 at η ≥ 0.1"
+        "Adam Adam: 0.260 ± 0.010 at η 0.01; Signum Signum: 0.210 ± 0.010 at η ≥ 0.1"
     );
     app.choose("over", "learning rate");
     app.settle();

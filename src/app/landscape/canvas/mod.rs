@@ -460,7 +460,9 @@ impl CanvasLayout {
     ) -> Vec<CanvasLayout> {
         let around = CanvasLayout::new(ui, area, in_space, has_bar);
         let inner = around.canvas;
-        let is_narrow = inner.width() < 2.0 * NARROW_CANVAS || inner.height() > 1.1 * inner.width();
+        // A surface in space is wider than high.
+        let highest = if in_space { 0.85 } else { 1.1 };
+        let is_narrow = inner.width() < 2.0 * NARROW_CANVAS || inner.height() > highest * inner.width();
         let columns = if count == 2 && is_narrow { 1 } else { 2 };
         let rows = count.div_ceil(columns);
         let title = ui.text_style_height(&TextStyle::Body) + 6.0;
