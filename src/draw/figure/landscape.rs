@@ -57,6 +57,8 @@ const SMALL_EM: f32 = 8.0;
 /// The size of a pixel of the colours in the plane, and the pixels of a surface per point.
 const PIXEL: f32 = 1.0 / 3.0;
 const PX_PER_POINT: f64 = 4.0;
+/// The part of a view's width from which on a particle is seen apart from the mean.
+const SEEN: f64 = 0.004;
 const PARTICLE_WIDTH: f32 = 0.35;
 const PARTICLE_OPACITY: f32 = 0.45;
 /// The radius of particles along the valley, and the width of their outlines.
@@ -124,8 +126,7 @@ impl Figure {
         let keys = keys(&panes, &names, &ensembles);
         let swatch = |key: &Key| Swatch { color: Some(key.pen.color_on(Background::Light)), text: key.text.clone() };
         let mut legend: Vec<Swatch> = keys.iter().map(swatch).collect();
-        let notes =
-            [note_of_particles(trajectories, panes[0].view.is_along_valley()), note_of_run_away(&panes, &ensembles)];
+        let notes = [note_of_particles(trajectories, &panes[0], &ensembles), note_of_run_away(&panes, &ensembles)];
         legend.extend(notes.into_iter().flatten().map(|text| Swatch { color: None, text }));
         let figure = LandscapeFigure {
             names,
@@ -214,13 +215,22 @@ fn filling(ensemble: &Ensemble) -> Color32 {
     if ensemble.run == 0 { rgb(ensemble.color) } else { Color32::WHITE }
 }
 
-fn note_of_particles(trajectories: &Trajectories, is_along_valley: bool) -> Option<String> {
+/// Describes what is drawn of the particles, where some are seen apart from their means.
+fn note_of_particles(trajectories: &Trajectories, pane: &LandscapePlot, ensembles: &[Ensemble]) -> Option<String> {
+    let is_apart = |of: &Ensemble| {
+        let far = |mean: [f64; 2], at: &[f64; 2]| (at[0] - mean[0]).hypot(at[1] - mean[1]) > SEEN * pane.camera.width;
+        of.mean.last().is_some_and(|mean| of.cloud.iter().any(|at| far(*mean, at)))
+    };
     let particles = |run: &TracedRun| run.spec().particles.get();
     let (first, runs) = (particles(&trajectories.runs[0]), &trajectories.runs);
     let count = if runs.iter().all(|run| particles(run) == first) { format!("{first} ") } else { String::new() };
     let deviation = if runs.len() == 1 { ", ± 1 standard deviation" } else { "" };
-    let single = if is_along_valley { "points: particles at the last step" } else { "thin: single particles" };
-    (first > 1).then(|| format!("means of {count}particles{deviation}; {single}"))
+    let single = match pane.view.is_along_valley() {
+        true => "points: particles at the last step",
+        false => "thin: single particles",
+    };
+    let shown = if ensembles.iter().any(is_apart) { format!("{deviation}; {single}") } else { String::new() };
+    (first > 1).then(|| format!("means of {count}particles{shown}"))
 }
 
 fn note_of_run_away(panes: &[LandscapePlot], ensembles: &[Ensemble]) -> Option<String> {
