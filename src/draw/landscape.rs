@@ -260,8 +260,8 @@ impl LandscapePainter<'_> {
             }
             canvas.text(corner, Align::RIGHT, name);
             // A title is at the left, and the name of the colour bar at the right.
-            let beside = |area: Rect| (area.right() - 2.0 * em, Align::RIGHT);
-            let (x, align) = title.map_or((panel.left(), Align::LEFT), beside);
+            let at_right = |area: Rect| (area.right() - 2.0 * em, Align::RIGHT);
+            let (x, align) = title.map_or((panel.left(), Align::LEFT), at_right);
             canvas.text(pos2(x, corner.y), align, notes.trim());
         }
     }

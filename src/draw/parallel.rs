@@ -70,10 +70,11 @@ impl ParallelAxes {
         for (index, axis) in self.axes.iter().chain([&result]).enumerate() {
             let line = Rect::from_min_max(pos2(x(index), panel.top()), pos2(x(index), panel.bottom()));
             if (1..count).contains(&index) {
-                // The lines of the combinations are pale below labels.
-                let pale = if canvas.style.background == Background::Light { Color32::WHITE } else { Color32::BLACK };
+                // The lines of the combinations are faint behind labels.
+                let background =
+                    if canvas.style.background == Background::Light { Color32::WHITE } else { Color32::BLACK };
                 for label in axis.labels_at_left(canvas, line) {
-                    canvas.painter.rect_filled(label, 0.0, pale.gamma_multiply(0.85));
+                    canvas.painter.rect_filled(label, 0.0, background.gamma_multiply(0.85));
                 }
             }
             canvas.line([line.center_top(), line.center_bottom()]);

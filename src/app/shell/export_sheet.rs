@@ -251,7 +251,7 @@ impl OpenSheet {
                 ui.scope_builder(UiBuilder::new().max_rect(room).layout(layout), |ui| ui.label(reason));
             }
             Some((_, Ok(made))) => {
-                // What was made for other options is pale.
+                // A preview of other options is drawn faintly.
                 let opacity = if self.job.is_some() { 0.4 } else { 1.0 };
                 ui.scope(|ui| {
                     ui.multiply_opacity(opacity);

@@ -87,7 +87,7 @@ impl Lens {
         [cos * along - sin * across, sin * along + cos * across]
     }
 
-    /// A label such as "× 64 against u" beside the name of the second axis.
+    /// A label of the second axis after its name, such as "stretched 64×"; `None` without a lens.
     pub fn stretch_label(&self) -> Option<String> {
         let stretch = if self.stretch < 1.0 { 1.0 / self.stretch } else { self.stretch };
         let is = if self.stretch < 1.0 { "shrunk" } else { "stretched" };
